@@ -104,6 +104,40 @@ void build_map(struct strmap *map, const char *name, int index)
 	strmap_set(map, name, (void *)((intptr_t)index + 1));
 }
 
+const char *build_line(const char *word, struct conf_place at, char buf[LINE_TEXT_MAX])
+{
+	buf[0] = '\0';
+	if (at.line) {
+		snprintf(buf, LINE_TEXT_MAX, " %s line %d", word, at.line);
+	}
+	return buf;
+}
+
+bool build_labels(struct model_build *b, const char *object, const char *key,
+		  const struct conf_node *node, int n, char **out)
+{
+	bool list = node->kind == CONF_NODE_LIST;
+	const struct conf_node *t = list ? node->first : node;
+	int count = list ? node->n : 1;
+
+	if (count != n) {
+		conf_error(b->r, node->at, WEFT_EINVAL, "%s: %s: %d for %d name%s", object, key,
+			   count, n, n == 1 ? "" : "s");
+		return false;
+	}
+	for (int i = 0; i < n; i++, t = t->next) {
+		size_t len = strlen(t->text);
+
+		if (t->kind != CONF_NODE_TEXT || len < 1 || len > MODEL_MAX_LABEL) {
+			conf_error(b->r, t->at, WEFT_EINVAL, "%s: %s: not a text of 1 to %d bytes",
+				   object, key, MODEL_MAX_LABEL);
+			return false;
+		}
+		out[i] = conf_arena_strndup(b->r->keep, t->text, len);
+	}
+	return true;
+}
+
 void tally_add(struct tally *t, const struct name *name)
 {
 	t->first = t->n++ ? t->first : name;

@@ -31,6 +31,7 @@ struct fibre_entry {
 	int n_channels;		/* 0: not filtered */
 	int *channels;		/* of each pair of ends */
 	int channel;		/* of the pair at hand, -1: not filtered */
+	bool takes_lanes;	/* ports may be named whole */
 	struct cabling_fault faults[FAULT_KINDS];
 };
 
@@ -43,7 +44,7 @@ struct fibre_end {
 	const struct name *name;
 	bool is_host;
 	int device, index;	/* device end: 0-based port */
-	int port;		/* host end: of the fabric */
+	int port, lanes;	/* host end: of the fabric */
 	enum side side;
 };
 
@@ -110,6 +111,11 @@ static bool host_end(struct fibre_entry *e, enum fault_kind kind, struct fibre_e
 		port[dot - rest] = '\0';
 	}
 	number = build_find(&class->ports, port);
+	end->lanes = 1;
+	if (number < 0 && e->takes_lanes) {
+		number = build_find(&class->laned, port);
+		end->lanes = class->lanes;
+	}
 	if (number >= 0) {
 		end->port = h->first_port + number;
 		return true;
@@ -117,7 +123,10 @@ static bool host_end(struct fibre_entry *e, enum fault_kind kind, struct fibre_e
 	if (class->unsure) {
 		return false;
 	}
-	if (h->n_ports == 0) {
+	if (build_find(&class->laned, port) >= 0) {
+		fault(e, kind, end->name->at, NULL, "%s.%s has %d lanes, each with fibres of its "
+		      "own: %s-1 to %s-%d", h->name, port, class->lanes, port, port, class->lanes);
+	} else if (h->n_ports == 0) {
 		fault(e, kind, end->name->at, NULL, "host %s has no ports", h->name);
 	} else {
 		fault(e, kind, end->name->at, NULL,
@@ -259,7 +268,7 @@ static bool find_end(struct fibre_entry *e, enum fault_kind kind,
 bool build_find_port(struct model_build *b, const char *object,
 		     const struct name *name, struct port_end *out)
 {
-	struct fibre_entry e = { .b = b };
+	struct fibre_entry e = { .b = b, .takes_lanes = true };
 	struct fibre_end end;
 	bool ok;
 
@@ -267,7 +276,7 @@ bool build_find_port(struct model_build *b, const char *object,
 	ok = find_end(&e, FAULT_FROM, name, &end);
 	report_faults(&e);
 	*out = (struct port_end){
-		.port = end.is_host ? end.port : -1,
+		.port = end.is_host ? end.port : -1, .lanes = end.lanes,
 		.device = end.device, .index = end.index,
 		.tx = end.side != SIDE_RX && end.side != SIDE_OUT,
 		.rx = end.side != SIDE_TX && end.side != SIDE_IN,

@@ -36,6 +36,8 @@ static void request_fini(struct model_request *r)
 	free(r->topology);
 	free(r->algorithm);
 	free(r->ring);
+	free(r->ports);
+	free(r->circuits);
 }
 
 void model_config_fini(struct model_config *config)
@@ -52,9 +54,13 @@ void model_config_fini(struct model_config *config)
 int model_config_drop_jobs(struct model_config *config, struct err *err)
 {
 	struct model_config rest;
-	struct buf text = { 0 };
-	int r = conf_replace(config->text, config->len, "jobs", "[]", &text, err);
+	struct buf text = { 0 }, jobs = { 0 };
+	int r = conf_replace(config->text, config->len, "jobs", "[]", &jobs, err);
 
+	if (r == 0) {
+		r = conf_replace(buf_cstr(&jobs), jobs.len, "circuits", "[]", &text, err);
+	}
+	buf_fini(&jobs);
 	if (r == 0) {
 		model_config_init(&rest, config->name, buf_cstr(&text), text.len);
 		model_config_fini(config);
@@ -79,6 +85,8 @@ void model_config_add(struct model_config *config, const struct model_request *r
 		.topology = copy_text(r->topology),
 		.algorithm = copy_text(r->algorithm),
 		.ring = copy_text(r->ring),
+		.ports = copy_text(r->ports),
+		.circuits = copy_text(r->circuits),
 		.size_bytes = r->size_bytes,
 		.channels = r->channels,
 	};
@@ -98,6 +106,11 @@ static void put_request(struct buf *b, const struct model_request *r)
 	}
 	buf_printf(b, "%lld %d", (long long)r->size_bytes, r->channels);
 	buf_char(b, '\0');
+	/* The hash of a request of before there were such is what it was. */
+	if (r->ports[0] || r->circuits[0]) {
+		buf_add(b, r->ports, strlen(r->ports) + 1);
+		buf_add(b, r->circuits, strlen(r->circuits) + 1);
+	}
 }
 
 void model_config_hash(const struct model_config *config, char hash[65])

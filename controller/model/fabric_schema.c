@@ -56,6 +56,13 @@ static const struct conf_key host_keys[] = {
 	[HOST_INSIDE] = { "inside", CONF_TEXT,
 			  .help = "a kind of server, such as dgx-a100, or the "
 				  "topology of its ranks, such as Cap(Star(8),300)" },
+	[HOST_LANES] = { "lanes", CONF_INT, .min = 1, .max = MODEL_MAX_LANES, .def = "1",
+			 .help = "pairs of fibres of each port: port p0 of 4 has p0-1 to "
+				 "p0-4" },
+	[HOST_LABEL] = { "label", CONF_ANY, .help = "any text for people, or a list of one for "
+						    "each host" },
+	[HOST_PORT_LABELS] = { "port-labels", CONF_ANY,
+			       .help = "any text for each port, such as [Card1/Port1]" },
 	[HOST_FORWARDS] = { "forwards", CONF_CHOICE, .choices = forwards,
 			    .help = "whether it passes on messages for other hosts; without it "
 				    "only where a job's algorithm needs that" },
@@ -199,6 +206,9 @@ static const struct conf_key job_keys[] = {
 	[JOB_CHANNELS] = { "channels", CONF_TEXT,
 			   .help = "how many channels of the ring, such as 16, "
 				   "or which, such as 0-15" },
+	[JOB_PORTS] = { "ports", CONF_NAMES,
+			.help = "ports of each of its hosts, such as p[0-3], or how many; "
+				"without it all that no other job has" },
 	[JOB_SEGMENT] = { "segment", CONF_BOOL, .def = "false",
 			  .help = "light stays between the first and the last "
 				  "node" },
@@ -247,6 +257,24 @@ static const struct conf_key changes_keys[] = {
 					    "to be ended by itself; 0s: not at all" },
 };
 
+/* false and true of one-way. */
+static const char *const circuit_directions[] = { "both", "one-way", NULL };
+
+static const struct conf_key circuit_keys[] = {
+	[CIRCUIT_NAME] = { "name", CONF_NAMES,
+			   .help = "names of circuits, such as snake[0-15]" },
+	[CIRCUIT_FROM] = { "from", CONF_NAMES, .required = true,
+			   .help = "ports of hosts, such as dut.Ethernet[0-15]" },
+	[CIRCUIT_TO] = { "to", CONF_NAMES, .required = true,
+			 .help = "as many ports of hosts" },
+	[CIRCUIT_DIRECTION] = { "direction", CONF_CHOICE, .choices = circuit_directions,
+				.def = "both",
+				.help = "both, or one-way: from sends, to receives" },
+	[CIRCUIT_GROUP] = { "group", CONF_NAME,
+			    .help = "what is made and released together; without it each "
+				    "circuit is on its own" },
+};
+
 static const char *const directions[] = { "cw", "ccw", NULL };
 
 static const struct conf_key dead_keys[] = {
@@ -283,6 +311,8 @@ static const struct conf_key fabric_keys[] = {
 			    .help = "fibres between ports and devices" },
 	[FABRIC_JOBS] = { "jobs", CONF_ENTRIES, .section = &section_job,
 			  .help = "collectives to serve" },
+	[FABRIC_CIRCUITS] = { "circuits", CONF_ENTRIES, .section = &section_circuit,
+			      .help = "light from port to port" },
 	[FABRIC_CHANGES] = { "changes", CONF_MAP, .section = &section_changes,
 			     .help = "how changes are carried out" },
 	[FABRIC_DEAD] = { "dead", CONF_ENTRIES, .section = &section_dead,
@@ -297,14 +327,15 @@ const struct conf_section section_ring = SECTION("ring", ring_keys);
 const struct conf_section section_loss = SECTION("loss", loss_keys);
 const struct conf_section section_fibre = SECTION("fibre", fibre_keys);
 const struct conf_section section_job = SECTION("job", job_keys);
+const struct conf_section section_circuit = SECTION("circuit", circuit_keys);
 const struct conf_section section_changes = SECTION("changes", changes_keys);
 const struct conf_section section_dead = SECTION("dead part", dead_keys);
 
 const struct conf_section *const schema_sections[] = {
 	&section_fabric, &section_host, &section_switch,
 	&section_panel,  &section_ring, &section_loss,
-	&section_fibre,  &section_job,  &section_changes,
-	&section_dead,   NULL,
+	&section_fibre,  &section_job,  &section_circuit,
+	&section_changes, &section_dead, NULL,
 };
 
 const char *model_device_kind_name(enum model_device_kind kind)

@@ -36,9 +36,9 @@ static void mark_port(struct model_build *b, int device, int index, bool is_out)
 }
 
 /* A host's port is dead at the other ends of its fibres. */
-static void mark_end(struct model_build *b, const struct port_end *end)
+static void mark_end(struct model_build *b, const struct port_end *end, int lane)
 {
-	const struct model_port *p = end->port >= 0 ? &b->ports.v[end->port] : NULL;
+	const struct model_port *p = end->port >= 0 ? &b->ports.v[end->port + lane] : NULL;
 
 	if (end->tx) {
 		mark_port(b, p ? p->tx_device : end->device, p ? p->tx_port : end->index, false);
@@ -57,7 +57,9 @@ static void add_ports(struct model_build *b, const char *object, const struct co
 		struct port_end end;
 
 		if (build_find_port(b, object, &names->v[i], &end)) {
-			mark_end(b, &end);
+			for (int l = 0; l == 0 || l < end.lanes; l++) {
+				mark_end(b, &end, l);
+			}
 		}
 	}
 }

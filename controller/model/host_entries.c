@@ -14,10 +14,11 @@
 static void add_ports(struct model_build *b, int host, const struct host_class *class,
 		      int64_t rate_bps)
 {
-	char name[2 * (CONF_MAX_NAME + 1)];
+	char name[3 * (CONF_MAX_NAME + 1)];
 
 	for (int i = 0; class->names && i < class->names->n; i++) {
 		struct model_port p = { .host = host, .rate_bps = rate_bps,
+					.lane = i % class->lanes, .lanes = class->lanes,
 					.tx_job = -1, .rx_job = -1,
 					.tx_device = -1, .tx_port = -1,
 					.rx_device = -1, .rx_port = -1 };
@@ -25,6 +26,7 @@ static void add_ports(struct model_build *b, int host, const struct host_class *
 				   class->names->v[i].text);
 
 		p.name = conf_arena_strndup(b->r->keep, name, (size_t)len);
+		p.label = class->labels ? class->labels[i / class->lanes] : NULL;
 		b->ports.v[b->ports.n++] = p;
 	}
 }
@@ -68,12 +70,13 @@ static void set_netns(struct model_build *b, struct model_host *h, const struct 
 
 /* Adds one host of an entry, with its ports behind those of the hosts before
  * it. */
-static void add_host(struct model_build *b, const struct name *name, int class,
+static void add_host(struct model_build *b, const struct name *name, char *label, int class,
 		     const struct conf_value *v)
 {
 	const struct host_class *c = &b->classes.v[class];
 	int index = (int)b->hosts.n;
 	struct model_host h = {
+		.label = label,
 		.first_port = (int)b->ports.n,
 		.n_ports = c->names ? c->names->n : 0,
 		.reactivation_ns = v[HOST_REACTIVATION].num,
@@ -99,8 +102,64 @@ static void add_host(struct model_build *b, const struct name *name, int class,
 	set_netns(b, &h, &v[HOST_NETNS]);
 	vec_push(&b->hosts, h);
 	vec_push(&b->class_of, class);
-	add_ports(b, index, c, v[HOST_RATE].num);
+	add_ports(b, index, c, v[HOST_RATE].num / c->lanes);
 	build_map(&b->f->hosts, h.name, index);
+}
+
+/* The names of all lanes in place of those of the ports, "p0-1" to "p0-4" for p0. */
+static struct names *split_lanes(struct model_build *b, const char *object,
+				 const struct names *ports, struct host_class *class)
+{
+	struct names *out = conf_arena_alloc(&b->r->tree, 1, sizeof(*out));
+	int64_t n = (int64_t)ports->n * class->lanes;
+	char text[2 * (CONF_MAX_NAME + 1)];
+
+	if (n > MODEL_MAX_PORTS || n > b->names_left) {
+		conf_error(b->r, ports->v[0].at, WEFT_ELIMIT, "%s: more than %d ports in all",
+			   object, MODEL_MAX_PORTS);
+		return NULL;
+	}
+	b->names_left -= n;
+	out->v = conf_arena_alloc(&b->r->tree, (size_t)n, sizeof(*out->v));
+	for (; out->n < n; out->n++) {
+		const struct name *port = &ports->v[out->n / class->lanes];
+		int len = snprintf(text, sizeof(text), "%s-%d", port->text,
+				   out->n % class->lanes + 1);
+
+		out->v[out->n] = (struct name){
+			conf_arena_strndup(&b->r->tree, text, (size_t)len), port->at };
+		if (out->n % class->lanes == 0) {
+			build_map(&class->laned, port->text, out->n);
+		}
+	}
+	return out;
+}
+
+/* Labels are of one port of the host each, and no port's name. */
+static void read_port_labels(struct model_build *b, const char *object,
+			     const struct conf_value *v, struct host_class *class)
+{
+	int n = class->names ? class->names->n / class->lanes : 0;
+	struct strmap seen = { 0 };
+
+	if (!v->node || class->unsure) {
+		return;
+	}
+	class->labels = conf_arena_alloc(b->r->keep, (size_t)n + 1, sizeof(*class->labels));
+	if (!build_labels(b, object, "port-labels", v->node, n, class->labels)) {
+		n = 0;
+	}
+	for (int i = 0; i < n; i++) {
+		const char *label = class->labels[i];
+
+		if (build_find(&seen, label) >= 0 || build_find(&class->ports, label) >= 0 ||
+		    build_find(&class->laned, label) >= 0) {
+			conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: port-labels: '%.80s' is "
+				   "another port's name or label", object, label);
+		}
+		build_map(&seen, label, i);
+	}
+	strmap_fini(&seen);
 }
 
 /* Port names of an entry, into class. They live as long as the tree. */
@@ -117,11 +176,15 @@ static void read_ports(struct model_build *b, const char *object, const struct c
 	}
 	class->names = build_plain_names(b, object, "ports", ports->node,
 					 &b->r->tree, MODEL_MAX_PORTS);
+	if (class->names && class->lanes > 1) {
+		class->names = split_lanes(b, object, class->names, class);
+	}
 	class->unsure = !class->names;
 	for (int i = 0; class->names && i < class->names->n; i++) {
 		const struct name *name = &class->names->v[i];
 
-		if (build_find(&class->ports, name->text) >= 0) {
+		if (build_find(&class->ports, name->text) >= 0 ||
+		    build_find(&class->laned, name->text) >= 0) {
 			tally_add(&twice, name);
 			class->unsure = true;
 		} else if (strcmp(name->text, "tx") == 0 ||
@@ -162,6 +225,29 @@ static bool reserve(struct model_build *b, const char *object, const struct conf
 	return true;
 }
 
+/* Labels of n hosts, each of one host only, or NULL. */
+static char **read_labels(struct model_build *b, const char *object, const struct conf_value *v,
+			  int n)
+{
+	char **labels;
+
+	if (!v->node) {
+		return NULL;
+	}
+	labels = conf_arena_alloc(b->r->keep, (size_t)n + 1, sizeof(*labels));
+	if (!build_labels(b, object, "label", v->node, n, labels)) {
+		return NULL;
+	}
+	for (int i = 0; i < n; i++) {
+		if (build_find(&b->f->labels, labels[i]) >= 0) {
+			conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: label: '%.80s' is already "
+				   "another host's", object, labels[i]);
+		}
+		build_map(&b->f->labels, labels[i], (int)b->hosts.n + i);
+	}
+	return labels;
+}
+
 /* An entry of hosts: one class, and as many hosts as its names expand to. If
  * names cannot be read or do not fit, hosts_unsure keeps later parts from
  * calling them unknown. */
@@ -171,7 +257,7 @@ static void add_entry(struct model_build *b, const struct conf_node *entry, int 
 	struct host_class class = { 0 };
 	const struct names *names = NULL;
 	struct tally taken = { 0 };
-	char object[CONF_MAX_OBJECT];
+	char object[CONF_MAX_OBJECT], **labels;
 
 	conf_object_name(&section_host, entry, nth, object);
 	conf_read_section(b->r, &section_host, object, entry, v);
@@ -179,8 +265,10 @@ static void add_entry(struct model_build *b, const struct conf_node *entry, int 
 		names = build_plain_names(b, object, "name", v[HOST_NAME].node,
 					  &b->r->work, MODEL_MAX_HOSTS);
 	}
+	class.lanes = v[HOST_LANES].ok ? (int)v[HOST_LANES].num : 1;
 	if (entry->kind == CONF_NODE_MAP) {
 		read_ports(b, object, v, &class);
+		read_port_labels(b, object, &v[HOST_PORT_LABELS], &class);
 	}
 	if (v[HOST_CHANNELS].ok && v[HOST_CHANNELS].node) {
 		build_channels(b, object, &v[HOST_CHANNELS], &class.channels, &class.n_channels);
@@ -200,11 +288,13 @@ static void add_entry(struct model_build *b, const struct conf_node *entry, int 
 		b->hosts_unsure = true;
 		return;
 	}
+	labels = read_labels(b, object, &v[HOST_LABEL], names->n);
 	for (int i = 0; i < names->n; i++) {
 		if (build_is_taken(b, names->v[i].text)) {
 			tally_add(&taken, &names->v[i]);
 		} else {
-			add_host(b, &names->v[i], (int)b->classes.n - 1, v);
+			add_host(b, &names->v[i], labels ? labels[i] : NULL,
+				 (int)b->classes.n - 1, v);
 		}
 	}
 	build_report_taken(b, object, &taken);

@@ -4,10 +4,10 @@
  * Jobs of the text and jobs that orchestrators request go through the same
  * checks: a request becomes a mapping like one of the file, without a place. A
  * job on a ring takes a window of its channels, and its ranks follow the ring;
- * a job on switches has all ports of its hosts, so that no two of them share a
- * host. A topology is parsed here, once, and planning reads the digraph: the
- * numbers in it are bounded by ranks and ports first, because building a graph
- * costs what they say.
+ * which ports a job on switches has is known when all have been read
+ * (job_ports.c), and what their topologies may be with it. A topology is parsed
+ * here, once, and planning reads the digraph: the numbers in it are bounded by
+ * ranks and ports first, because building a graph costs what they say.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,31 +17,10 @@
 #include "controller/model/private.h"
 #include "topology/topology.h"
 
-/* A job being read. */
-struct job_entry {
-	const struct conf_node *node;
-	char object[CONF_MAX_OBJECT];
-	struct conf_value v[CONF_MAX_KEYS];
-	bool ok;	/* its hosts are known */
-	bool ring;	/* it wants one, known or not */
-	struct model_job job;
-};
-
 /* Where a key stands, or the job itself when the key was not given. */
 static struct conf_place place_of(const struct job_entry *e, int key)
 {
 	return e->v[key].node ? e->v[key].node->at : e->node->at;
-}
-
-/* " on line 7"; "" for a job that no line has. Returns buf. */
-#define LINE_TEXT_MAX 32
-static const char *line_text(const char *word, struct conf_place at, char buf[LINE_TEXT_MAX])
-{
-	buf[0] = '\0';
-	if (at.line) {
-		snprintf(buf, LINE_TEXT_MAX, " %s line %d", word, at.line);
-	}
-	return buf;
 }
 
 /* ---- the ring ---- */
@@ -259,85 +238,7 @@ static void check_ring_job(struct model_build *b, struct job_entry *e)
 	}
 }
 
-/* ---- jobs on switches ---- */
-
-/* Whether at least one fibre leaves the host and one arrives. */
-static bool has_light(const struct model_build *b, int host)
-{
-	const struct model_host *h = &b->hosts.v[host];
-	bool tx = false, rx = false;
-
-	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
-		tx |= b->ports.v[p].tx_device >= 0;
-		rx |= b->ports.v[p].rx_device >= 0;
-	}
-	return tx && rx;
-}
-
-/* A report about the first of n hosts that something is wrong with. */
-static void report_hosts(struct model_build *b, const struct job_entry *e, int first,
-			 int n, const char *fact)
-{
-	char more[MORE_MAX];
-
-	conf_error(b->r, place_of(e, JOB_NODES), WEFT_EINVAL, "%s: nodes: host %s %s%s", e->object,
-		   b->hosts.v[first].name, fact, tally_more(n, more));
-}
-
-/* Hosts of a job on switches need a fibre each way. Not judged while fibres
- * could not be read in full. */
-static void check_fibred(struct model_build *b, const struct job_entry *e)
-{
-	int first = -1, n = 0;
-
-	for (int i = 0; i < e->job.n_hosts && !b->fibres_unsure; i++) {
-		if (!has_light(b, e->job.hosts[i])) {
-			first = n++ ? first : e->job.hosts[i];
-		}
-	}
-	if (n > 0) {
-		report_hosts(b, e, first, n, "has no fibres to and from a device");
-	}
-}
-
-/* The host's ports become the job's that is being read. False when another has one:
- * *other. */
-static bool claim_ports(struct model_build *b, int host, int *other)
-{
-	const struct model_host *h = &b->hosts.v[host];
-
-	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
-		if (b->ports.v[p].tx_job >= 0) {
-			*other = b->ports.v[p].tx_job;
-			return false;
-		}
-		b->ports.v[p].tx_job = b->ports.v[p].rx_job = (int)b->jobs.n;
-	}
-	return true;
-}
-
-/* A job on switches has all ports of its hosts. False when another has. */
-static bool claim_hosts(struct model_build *b, const struct job_entry *e)
-{
-	int first = -1, n = 0, of_first = -1, job;
-	char fact[160];
-
-	for (int i = 0; i < e->job.n_hosts; i++) {
-		if (!claim_ports(b, e->job.hosts[i], &job)) {
-			of_first = n ? of_first : job;
-			first = n++ ? first : e->job.hosts[i];
-		}
-	}
-	if (n > 0) {
-		const struct model_job *other = &b->jobs.v[of_first];
-		char line[LINE_TEXT_MAX];
-
-		snprintf(fact, sizeof(fact), "already gives its ports to job %s%s", other->name,
-			 line_text("from", other->place, line));
-		report_hosts(b, e, first, n, fact);
-	}
-	return n == 0;
-}
+/* ---- topologies ---- */
 
 /* The n-th number (from 0) of an expression may be as large as this. */
 static long number_limit(const char *family, int nth, long hosts, long ports)
@@ -373,8 +274,12 @@ static bool check_numbers(struct model_build *b, const struct job_entry *e,
 	int nth = 0;
 
 	for (int i = 0; i < e->job.n_hosts; i++) {
-		int n = b->hosts.v[e->job.hosts[i]].n_ports;
+		const struct model_host *h = &b->hosts.v[e->job.hosts[i]];
+		long n = 0;
 
+		for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+			n += b->ports.v[p].tx_job == e->index;
+		}
 		ports = n > ports ? n : ports;
 	}
 	for (const char *p = node->text; *p;) {
@@ -421,32 +326,31 @@ static struct err *report_expression(struct model_build *b, const struct job_ent
 			  "%s: topology: %s", e->object, fact);
 }
 
-/* The digraph of the expression, with which the fabric goes from here on, and its
- * canonical text; the size is compared with the job's. */
-static void read_topology(struct model_build *b, struct job_entry *e)
+void build_topology(struct model_build *b, struct job_entry *e)
 {
 	const struct conf_value *v = &e->v[JOB_TOPOLOGY];
+	struct model_job *job = &b->jobs.v[e->index];
 	struct err err = { 0 };
 	char *name = NULL;
 
 	if (!v->node || !v->ok || strcmp(v->text, "auto") == 0 || !check_numbers(b, e, v->node)) {
 		return;
 	}
-	if (topo_parse(v->text, &e->job.topo, &name, &err)) {
+	if (topo_parse(v->text, &job->topo, &name, &err)) {
 		err_hint(report_expression(b, e, v->node, &err),
 			 err.hint[0] ? "%s" : "such as C(16,{1,4}), "
 			 "Torus(4,4) or auto", err.hint);
 		return;
 	}
-	e->job.topology = conf_arena_strndup(b->r->keep, name, strlen(name));
+	job->topology = conf_arena_strndup(b->r->keep, name, strlen(name));
 	free(name);
-	if (topo_check_plain(e->job.topo, "its nodes are the job's hosts", &err)) {
+	if (topo_check_plain(job->topo, "its nodes are the job's hosts", &err)) {
 		conf_error(b->r, v->node->at, err.code, "%s: topology: %.80s: %s", e->object,
 			   v->text, err.msg);
-	} else if (topo_n(e->job.topo) != e->job.n_hosts) {
+	} else if (topo_n(job->topo) != job->n_hosts) {
 		conf_error(b->r, v->node->at, WEFT_EINVAL,
 			   "%s: topology: %.80s has %d nodes, the job has %d hosts", e->object,
-			   v->text, topo_n(e->job.topo), e->job.n_hosts);
+			   v->text, topo_n(job->topo), job->n_hosts);
 	}
 }
 
@@ -539,11 +443,38 @@ static void check_algorithm(struct model_build *b, struct job_entry *e)
 	}
 }
 
+bool build_is_number(const char *text)
+{
+	return text[0] && !text[strspn(text, "0123456789")];
+}
+
+/* A number, or names that live until all jobs have their ports. */
+static void read_ports(struct model_build *b, struct job_entry *e)
+{
+	const struct conf_value *v = &e->v[JOB_PORTS];
+
+	if (!v->node || !v->ok) {
+		return;
+	}
+	if (v->node->kind == CONF_NODE_TEXT && build_is_number(v->node->text)) {
+		e->n_ports = strlen(v->node->text) < 8 ? atoi(v->node->text) : INT_MAX;
+		e->ok &= e->n_ports > 0;
+		if (e->n_ports == 0) {
+			conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: ports: 0 of each host",
+				   e->object);
+		}
+		return;
+	}
+	e->ports = build_names(b, e->object, "ports", v->node, &b->r->tree, MODEL_MAX_PORTS);
+	e->ok &= e->ports != NULL;
+}
+
 static void check_where(struct model_build *b, struct job_entry *e)
 {
 	check_algorithm(b, e);
 	if (e->ring) {
 		refuse_key(b, e, JOB_TOPOLOGY, "only for jobs on switches, a ring has its own");
+		refuse_key(b, e, JOB_PORTS, "only for jobs on switches");
 		if (e->job.device >= 0) {
 			check_ring_job(b, e);
 		}
@@ -552,13 +483,7 @@ static void check_where(struct model_build *b, struct job_entry *e)
 	refuse_key(b, e, JOB_DEPTH, "only for jobs on a ring");
 	refuse_key(b, e, JOB_CHANNELS, "only for jobs on a ring");
 	refuse_key(b, e, JOB_SEGMENT, "only for jobs on a ring");
-	if (e->ok) {
-		check_fibred(b, e);
-		/* Hosts that are free bound the sum of all graphs. */
-		if (claim_hosts(b, e)) {
-			read_topology(b, e);
-		}
-	}
+	read_ports(b, e);
 }
 
 /* A name of its own, and the job into the list. */
@@ -574,7 +499,7 @@ static void add_job(struct model_build *b, struct job_entry *e)
 	other = build_find(&b->f->jobs, name->text);
 	if (other >= 0) {
 		conf_error(b->r, name->node->at, WEFT_EINVAL, "%s: name '%s' is already a job%s",
-			   e->object, name->text, line_text("on", b->jobs.v[other].place, line));
+			   e->object, name->text, build_line("on", b->jobs.v[other].place, line));
 		return;
 	}
 	e->job.place = name->node->at;
@@ -600,35 +525,45 @@ static void read_rest(struct model_build *b, struct job_entry *e)
 	job->topology = conf_arena_strndup(b->r->keep, topology, strlen(topology));
 }
 
-/* One job. Those of the text and those that were requested come through here.
- * */
-static void add_entry(struct model_build *b, const struct conf_node *node, int nth)
+bool build_has_room(struct model_build *b, const struct conf_node *node, const char *object)
 {
-	struct job_entry e = { .node = node, .job.requested = b->requested };
-
-	conf_object_name(&section_job, node, nth, e.object);
-	conf_read_section(b->r, &section_job, e.object, node, e.v);
-	if (node->kind != CONF_NODE_MAP) {
-		return;
-	}
 	if (b->jobs.n >= MODEL_MAX_JOBS) {
-		conf_error(b->r, node->at, WEFT_ELIMIT, "%s: more than %d jobs", e.object,
+		conf_error(b->r, node->at, WEFT_ELIMIT, "%s: more than %d jobs", object,
 			   MODEL_MAX_JOBS);
 		b->r->stop = WEFT_ELIMIT;
+	}
+	return !b->r->stop;
+}
+
+/* One job. Those of the text and those that were requested come through here.
+ * */
+void build_job(struct model_build *b, const struct conf_node *node, int nth)
+{
+	struct job_entry *e = conf_arena_alloc(&b->r->tree, 1, sizeof(*e));
+
+	e->node = node;
+	e->job.requested = b->requested;
+	conf_object_name(&section_job, node, nth, e->object);
+	conf_read_section(b->r, &section_job, e->object, node, e->v);
+	if (node->kind != CONF_NODE_MAP || !build_has_room(b, node, e->object)) {
 		return;
 	}
-	find_ring(b, &e);
-	find_hosts(b, &e);
-	read_collective(b, &e);
-	read_rest(b, &e);
-	check_where(b, &e);
-	add_job(b, &e);
+	find_ring(b, e);
+	find_hosts(b, e);
+	read_collective(b, e);
+	read_rest(b, e);
+	check_where(b, e);
+	add_job(b, e);
 	/* A job without a good name still holds its hosts and ring. */
-	if (!e.job.name) {
-		e.job.name = conf_arena_strndup(b->r->keep, e.object, strlen(e.object));
-		e.job.place = node->at;
+	if (!e->job.name) {
+		e->job.name = conf_arena_strndup(b->r->keep, e->object, strlen(e->object));
+		e->job.place = node->at;
 	}
-	vec_push(&b->jobs, e.job);
+	e->index = (int)b->jobs.n;
+	vec_push(&b->jobs, e->job);
+	if (e->ok && !e->ring) {
+		vec_push(&b->entries, e);
+	}
 }
 
 void build_jobs(struct model_build *b, const struct conf_value *root)
@@ -636,131 +571,5 @@ void build_jobs(struct model_build *b, const struct conf_value *root)
 	if (b->r->stop) {
 		return;
 	}
-	build_each(b, &root[FABRIC_JOBS], add_entry);
-}
-
-/* The jobs that either side of a port is of: one, two or none. */
-static int jobs_of_port(const struct model_port *p, int jobs[2])
-{
-	int n = 0;
-
-	if (p->tx_job >= 0) {
-		jobs[n++] = p->tx_job;
-	}
-	if (p->rx_job >= 0 && p->rx_job != p->tx_job) {
-		jobs[n++] = p->rx_job;
-	}
-	return n;
-}
-
-void build_port_lists(struct model_build *b)
-{
-	int jobs[2];
-
-	for (size_t p = 0; p < b->ports.n; p++) {
-		for (int n = jobs_of_port(&b->ports.v[p], jobs); n > 0; n--) {
-			b->jobs.v[jobs[n - 1]].n_ports++;
-		}
-	}
-	for (size_t j = 0; j < b->jobs.n; j++) {
-		struct model_job *job = &b->jobs.v[j];
-
-		job->ports = conf_arena_alloc(b->r->keep, (size_t)job->n_ports, sizeof(int));
-		job->n_ports = 0;
-	}
-	for (size_t p = 0; p < b->ports.n; p++) {
-		for (int n = jobs_of_port(&b->ports.v[p], jobs); n > 0; n--) {
-			struct model_job *job = &b->jobs.v[jobs[n - 1]];
-
-			job->ports[job->n_ports++] = (int)p;
-		}
-	}
-}
-
-/* ---- requested jobs ---- */
-
-static struct conf_node *new_node(struct model_build *b, enum conf_node_kind kind, const char *text)
-{
-	struct conf_node *n = conf_arena_alloc(&b->r->work, 1, sizeof(*n));
-
-	n->kind = kind;
-	n->quoted = true;
-	n->text = text;
-	return n;
-}
-
-/* Appends to the children of a list or mapping. */
-static void append(struct conf_node *parent, struct conf_node ***last, struct conf_node *child)
-{
-	**last = child;
-	*last = &child->next;
-	parent->n++;
-}
-
-/* "a b c" as a list of texts. */
-static struct conf_node *node_list(struct model_build *b, const char *names)
-{
-	struct conf_node *list = new_node(b, CONF_NODE_LIST, "");
-	struct conf_node **last = &list->first;
-
-	while (*names) {
-		size_t len = strcspn(names, " ");
-
-		if (len > 0) {
-			const char *name = conf_arena_strndup(&b->r->work, names, len);
-
-			append(list, &last, new_node(b, CONF_NODE_TEXT, name));
-		}
-		names += len + (names[len] == ' ');
-	}
-	return list;
-}
-
-/* A request as a mapping, so that it passes the same checks as the jobs of the
- * text; numbers are written in a way that reads back exactly. */
-static struct conf_node *request_node(struct model_build *b, const struct model_request *q)
-{
-	char size[64], channels[16] = "";
-	const struct {
-		const char *key, *text;
-	} texts[] = {
-		{ "name", q->name },
-		{ "collective", q->collective },
-		{ "topology", q->topology },
-		{ "algorithm", q->algorithm },
-		{ "ring", q->ring },
-		{ "size", unit_str(UNIT_BYTES, q->size_bytes, size, sizeof(size)) },
-		{ "channels", channels },
-	};
-	struct conf_node *map = new_node(b, CONF_NODE_MAP, "");
-	struct conf_node **last = &map->first;
-
-	if (q->channels > 0) {
-		snprintf(channels, sizeof(channels), "%d", q->channels);
-	}
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		const char *text = texts[i].text;
-
-		if (text[0]) {
-			append(map, &last, new_node(b, CONF_NODE_TEXT, texts[i].key));
-			text = conf_arena_strndup(&b->r->work, text, strlen(text));
-			append(map, &last, new_node(b, CONF_NODE_TEXT, text));
-		}
-	}
-	if (q->nodes[0]) {
-		append(map, &last, new_node(b, CONF_NODE_TEXT, "nodes"));
-		append(map, &last, node_list(b, q->nodes));
-	}
-	return map;
-}
-
-void build_requests(struct model_build *b)
-{
-	const struct model_config *config = &b->f->pub.config;
-
-	b->requested = true;
-	for (int i = 0; i < config->n_requests && !b->r->stop; i++) {
-		add_entry(b, request_node(b, &config->requests[i]), i + 1);
-		conf_arena_fini(&b->r->work);
-	}
+	build_each(b, &root[FABRIC_JOBS], build_job);
 }

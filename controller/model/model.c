@@ -42,6 +42,7 @@ void model_free(struct model_fabric *pub)
 	strmap_fini(&f->hosts);
 	strmap_fini(&f->devices);
 	strmap_fini(&f->jobs);
+	strmap_fini(&f->labels);
 	conf_arena_fini(&f->strings);
 	free(f);
 }
@@ -59,6 +60,69 @@ int model_find_device(const struct model_fabric *f, const char *name)
 int model_find_job(const struct model_fabric *f, const char *name)
 {
 	return build_find(&fabric_of(f)->jobs, name);
+}
+
+/* The host whose name or label the text up to a dot is; *rest: what follows it. */
+static int find_owner(const struct model_fabric *f, const char *name, const char **rest)
+{
+	char owner[MODEL_MAX_LABEL + 1];
+
+	for (int label = 0; label <= 1; label++) {
+		for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.')) {
+			size_t len = (size_t)(dot - name);
+			int host;
+
+			if (len > MODEL_MAX_LABEL) {
+				break;
+			}
+			memcpy(owner, name, len);
+			owner[len] = '\0';
+			*rest = dot + 1;
+			host = build_find(label ? &fabric_of(f)->labels : &fabric_of(f)->hosts,
+					  owner);
+			if (host >= 0) {
+				return host;
+			}
+		}
+	}
+	return -1;
+}
+
+/* Whether a port of the host is meant by its own name, that without its lane, or its
+ * label. */
+static bool is_meant(const struct model_port *p, const char *host, const char *text, int by)
+{
+	const char *name = p->name + strlen(host) + 1;
+	size_t len = (size_t)(strrchr(name, '-') ? strrchr(name, '-') - name : 0);
+
+	return by == 0 ? strcmp(name, text) == 0 :
+	       by == 1 ? p->lanes > 1 && strlen(text) == len && strncmp(name, text, len) == 0 :
+			 p->label && strcmp(p->label, text) == 0;
+}
+
+int model_find_port(const struct model_fabric *f, const char *name, int *port, int *lanes,
+		    struct err *err)
+{
+	const char *rest;
+	int host = find_owner(f, name, &rest);
+
+	if (host < 0) {
+		return err_set(err, WEFT_ENOTFOUND, "there is no host of a port '%.80s'", name);
+	}
+	for (int by = 0; by < 3; by++) {
+		const struct model_host *h = &f->hosts[host];
+
+		for (*port = h->first_port; *port < h->first_port + h->n_ports; ++*port) {
+			const struct model_port *p = &f->ports[*port];
+
+			if (is_meant(p, h->name, rest, by)) {
+				*lanes = by == 0 ? 1 : p->lanes;
+				return 0;
+			}
+		}
+	}
+	return err_set(err, WEFT_ENOTFOUND, "host %s has no port '%.80s'", f->hosts[host].name,
+		       rest);
 }
 
 /* ---- reading ---- */
@@ -129,7 +193,10 @@ static void build_all(struct model_build *b, const struct conf_node *root)
 	build_fibres(b, v);
 	build_dead(b, v);
 	build_jobs(b, v);
+	build_circuits(b, v);
+	build_ports(b);
 	build_requests(b);
+	build_ports(b);
 	build_port_lists(b);
 	build_changes(b, &v[FABRIC_CHANGES]);
 }
@@ -151,7 +218,11 @@ static void build_fini(struct model_build *b)
 	f->n_jobs = (int)b->jobs.n;
 	for (size_t i = 0; i < b->classes.n; i++) {
 		strmap_fini(&b->classes.v[i].ports);
+		strmap_fini(&b->classes.v[i].laned);
 	}
+	strmap_fini(&b->circuits);
+	vec_fini(&b->entries);
+	vec_fini(&b->links);
 	vec_fini(&b->marks);
 	vec_fini(&b->classes);
 	vec_fini(&b->class_of);

@@ -23,8 +23,11 @@
 /* A transceiver: one transmit and one receive fibre. On an any-to-any
  * switch both directions share the one switch port. */
 struct model_port {
-	char *name;		/* "gpu00.p0" */
+	char *name;		/* "gpu00.p0"; of a lane "gpu00.p0-1" */
+	char *label;		/* any text, of one port of its host only; NULL: none */
 	int host;		/* hosts[] */
+	int lane, lanes;	/* which of how many consecutive ones that are a port
+				 * to people; lanes is 1 for most */
 	int64_t rate_bps;	/* at least 1 */
 	int tx_job, rx_job;	/* jobs[] on switches whose light leaves and
 				 * arrives here; -1: none */
@@ -47,6 +50,7 @@ enum model_forwards {
  * server of several ranks. */
 struct model_host {
 	char *name;		/* unique among hosts and devices */
+	char *label;		/* any text, of one host only; NULL: none */
 	int first_port, n_ports;	/* consecutive in ports[] */
 	int64_t reactivation_ns;	/* link up after light came back */
 	int n_channels;		/* wavelengths of its transmitters; 0: not
@@ -147,9 +151,11 @@ enum model_job_kind {
 	MODEL_CIRCUITS,		/* light from port to port, whatever it carries */
 };
 
-/* Light that a job of circuits wants; of a circuit both ways there are two. */
+/* Light that a job of circuits wants, of one lane and one direction. */
 struct model_link {
 	int tx_port, rx_port;	/* ports[], of one host or of two */
+	char *name;		/* of the circuit, "": none */
+	bool is_back;		/* the way back of the link before it */
 };
 
 /* What hosts want light for, and where that may be. */
@@ -235,6 +241,10 @@ struct model_request {
 	char *nodes;		/* hosts in the order of ranks, "a b c" */
 	char *collective, *topology, *algorithm;
 	char *ring;		/* "": on switches */
+	char *ports;		/* of each host: names, "p0 p1", or a number; a job of
+				 * circuits has none of these keys but */
+	char *circuits;		/* one a line: "HOST.PORT HOST.PORT", and " one-way" where
+				 * it is */
 	int64_t size_bytes;
 	int channels;		/* of the ring, wherever free; 0: all */
 };
@@ -283,6 +293,8 @@ struct model_fabric {
 #define MODEL_MAX_CHANNELS 4096		/* of a ring, per fibre */
 #define MODEL_MAX_DEAD 65536		/* parts that are marked as dead */
 #define MODEL_MAX_DEPTH 32		/* of a job's tree */
+#define MODEL_MAX_LANES 64		/* of a port */
+#define MODEL_MAX_LABEL 255		/* bytes */
 #define MODEL_MAX_NETNS 180		/* bytes of a namespace's name */
 
 /* Reads and checks a fabric. On failure returns the first error's code,
@@ -337,6 +349,14 @@ int model_inside(const char *inside, int n_ports, struct topo **out, int *port_n
 int model_find_host(const struct model_fabric *f, const char *name);
 int model_find_device(const struct model_fabric *f, const char *name);
 int model_find_job(const struct model_fabric *f, const char *name);
+/*
+ * The first lane of a host's port by its name or label: "HOST.PORT", of either part its
+ * name or, if there is none of that name, its label. *lanes: how many follow each other, 1
+ * unless the port has more and was named whole. WEFT_ENOTFOUND names what there is not.
+ * O(ports of the host + dots in the text).
+ */
+int model_find_port(const struct model_fabric *f, const char *name, int *port, int *lanes,
+		    struct err *err);
 
 /* "ring", "switch" or "panel". */
 const char *model_device_kind_name(enum model_device_kind kind);

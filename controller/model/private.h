@@ -1,8 +1,8 @@
 /*
  * What the files of the model share: names with ranges (hostlist.c), the
  * sections of a fabric file (fabric_schema.c), and the build, from checked
- * sections to a fabric in the order hosts, devices, fibres, jobs: each part
- * looks up names of those before it.
+ * sections to a fabric in the order hosts, devices, fibres, jobs and circuits,
+ * the ports of jobs: each part looks up names of those before it.
  *
  * A part that could not be understood leaves a mark (`hosts_unsure`, ...), so
  * that later parts do not complain about names that it would have given.
@@ -62,7 +62,8 @@ void names_expand(const char *text, struct conf_place at, struct conf_arena *are
 
 /* Numbers of their keys. The manual is tested against the same tables. */
 enum { FABRIC_WEFT, FABRIC_NAME, FABRIC_HOSTS, FABRIC_SWITCHES, FABRIC_PANELS,
-       FABRIC_RINGS, FABRIC_FIBRES, FABRIC_JOBS, FABRIC_CHANGES, FABRIC_DEAD,
+       FABRIC_RINGS, FABRIC_FIBRES, FABRIC_JOBS, FABRIC_CIRCUITS, FABRIC_CHANGES,
+       FABRIC_DEAD,
        FABRIC_KEYS };
 enum { DEAD_PORT, DEAD_RING, DEAD_NODE, DEAD_SPAN, DEAD_CHANNEL, DEAD_DIRECTION,
        DEAD_FIBRE, DEAD_KEYS };
@@ -72,7 +73,8 @@ enum { CHANGES_KEEP, CHANGES_KEEP_PAIR, CHANGES_GATE, CHANGES_BELOW,
        CHANGES_KEYS };
 enum { HOST_NAME, HOST_PORTS, HOST_RATE, HOST_REACTIVATION,
        HOST_CHANNELS, HOST_NETNS, HOST_LAUNCH, HOST_RECEIVE_MIN, HOST_RECEIVE_MAX,
-       HOST_INSIDE, HOST_FORWARDS, HOST_KEYS };
+       HOST_INSIDE, HOST_FORWARDS, HOST_LANES, HOST_LABEL, HOST_PORT_LABELS,
+       HOST_KEYS };
 /* What every device has stands first, in the same order. */
 enum { DEVICE_NAME, DEVICE_DRIVER, DEVICE_ADDRESS, DEVICE_OPTIONS,
        DEVICE_DOMAIN, DEVICE_TIMEOUT, DEVICE_EXTERNAL, DEVICE_AT_BOOT, DEVICE_KEYS };
@@ -86,12 +88,14 @@ enum { LOSS_LAUNCH, LOSS_SENSITIVITY, LOSS_MARGIN, LOSS_ADD, LOSS_DROP,
 enum { FIBRE_FROM, FIBRE_TO, FIBRE_LOSS, FIBRE_CHANNELS, FIBRE_GAIN,
        FIBRE_KEYS };
 enum { JOB_NAME, JOB_NODES, JOB_RING, JOB_COLLECTIVE, JOB_SIZE, JOB_ALGORITHM,
-       JOB_TOPOLOGY, JOB_DEPTH, JOB_ALPHA, JOB_CHANNELS, JOB_SEGMENT,
+       JOB_TOPOLOGY, JOB_DEPTH, JOB_ALPHA, JOB_CHANNELS, JOB_SEGMENT, JOB_PORTS,
        JOB_KEYS };
+enum { CIRCUIT_NAME, CIRCUIT_FROM, CIRCUIT_TO, CIRCUIT_DIRECTION, CIRCUIT_GROUP,
+       CIRCUIT_KEYS };
 
 extern const struct conf_section section_fabric, section_host, section_switch,
 	section_panel, section_ring, section_loss, section_fibre, section_job,
-	section_changes, section_dead;
+	section_circuit, section_changes, section_dead;
 
 /* All of them, NULL-terminated: for tests of the documentation. */
 extern const struct conf_section *const schema_sections[];
@@ -108,12 +112,16 @@ struct fabric {
 	struct model_fabric pub;	/* first: the two are cast */
 	struct conf_arena strings;
 	struct strmap hosts, devices, jobs;
+	struct strmap labels;		/* of hosts */
 };
 
 /* Hosts of one entry share their port names. */
 struct host_class {
 	struct strmap ports;	/* number within the host + 1 */
+	struct strmap laned;	/* ports of several lanes: that of the first */
+	int lanes;		/* of each port; each is one in `names` */
 	const struct names *names;
+	char **labels;		/* of each port, or NULL */
 	bool unsure;		/* the ports could not be read */
 	int n_channels, *channels;	/* as in model_host */
 };
@@ -129,8 +137,28 @@ struct mark {
 /* A port by its name: of a host, or of a device on one side or both. */
 struct port_end {
 	int port;		/* of the fabric, or -1 */
+	int lanes;		/* of a host's that was named whole: more follow */
 	bool tx, rx;		/* its fibres; a device's input and output */
 	int device, index;
+};
+
+/* A job that was read, until its ports and its topology are known. */
+struct job_entry {
+	const struct conf_node *node;
+	char object[CONF_MAX_OBJECT];
+	struct conf_value v[CONF_MAX_KEYS];
+	bool ok;	/* its hosts are known */
+	bool ring;	/* it wants one, known or not */
+	struct model_job job;	/* until it is in the build's list */
+	int index;		/* there, once it is */
+	int n_ports;		/* `ports: N`; 0: not a number */
+	const struct names *ports;	/* `ports: NAMES`, or NULL */
+};
+
+/* A link and the job of circuits that it is of. */
+struct build_link {
+	int job;
+	struct model_link link;
 };
 
 struct model_build {
@@ -142,6 +170,12 @@ struct model_build {
 	VEC(struct model_device) devices;
 	VEC(struct model_trunk) trunks;
 	VEC(struct model_job) jobs;
+	VEC(struct job_entry *) entries;	/* on switches, in the tree; those
+						 * before n_settled have ports */
+	size_t n_settled;
+	VEC(struct build_link) links;
+	struct strmap circuits;		/* by name: line of the file */
+	int request_job;		/* circuits of the request at hand, -1: none yet */
 	VEC(struct host_class) classes;
 	VEC(int) class_of;		/* [hosts] */
 	VEC(bool) device_unsure;	/* [devices] its size is not known */
@@ -157,9 +191,26 @@ void build_hosts(struct model_build *b, const struct conf_value *root);
 void build_devices(struct model_build *b, const struct conf_value *root);
 void build_fibres(struct model_build *b, const struct conf_value *root);
 void build_jobs(struct model_build *b, const struct conf_value *root);
-/* After jobs: those that are requested, of the configuration. */
+/* After jobs: each group of circuits is one. */
+void build_circuits(struct model_build *b, const struct conf_value *root);
+/* Circuits of a mapping of the section, of requests too. */
+void build_circuit(struct model_build *b, const struct conf_node *entry, int nth);
+/* After jobs and circuits, and again after requests: the ports of those that were
+ * read since, and then their topologies. */
+void build_ports(struct model_build *b);
+/* False, and reported, when there are as many jobs as may be. */
+bool build_has_room(struct model_build *b, const struct conf_node *node, const char *object);
+/* Digits alone: as `ports` of a job how many, not their names. */
+bool build_is_number(const char *text);
+/* A mapping of the section of jobs. */
+void build_job(struct model_build *b, const struct conf_node *entry, int nth);
+/* Reads the topology of a job whose ports are known: the digraph of the expression, with
+ * which the fabric goes from here on, and its canonical text; the size is compared with the
+ * job's. */
+void build_topology(struct model_build *b, struct job_entry *e);
+/* After circuits: those that are requested, of the configuration. */
 void build_requests(struct model_build *b);
-/* After all jobs: the lists of their ports. */
+/* After all jobs: the lists of their ports and links. */
 void build_port_lists(struct model_build *b);
 /* After fibres. */
 void build_dead(struct model_build *b, const struct conf_value *root);
@@ -177,6 +228,11 @@ void build_each(struct model_build *b, const struct conf_value *list,
 struct names *build_names(struct model_build *b, const char *object, const char *key,
 			  const struct conf_node *node, struct conf_arena *arena, int max);
 
+/* The texts of `label` and the like, as they are, one for each of n, into out, which live
+ * as long as the fabric. False, and reported, when they are no labels. */
+bool build_labels(struct model_build *b, const char *object, const char *key,
+		  const struct conf_node *node, int n, char **out);
+
 /* The same, and every name must be fit for a host or device. */
 struct names *build_plain_names(struct model_build *b, const char *object, const char *key,
 				const struct conf_node *node, struct conf_arena *arena, int max);
@@ -189,6 +245,13 @@ bool build_channels(struct model_build *b, const char *object, const struct conf
 /* Reports what is wrong with the key `inside` of an entry of hosts. inside.c */
 void build_check_inside(struct model_build *b, const char *object, const struct conf_value *v,
 			const struct host_class *class);
+
+/* " on line 7"; "" for what no line has. Returns buf. */
+#define LINE_TEXT_MAX 32
+const char *build_line(const char *word, struct conf_place at, char buf[LINE_TEXT_MAX]);
+
+/* Whether one side of a port with a fibre is marked as dead. circuit_entries.c */
+bool build_is_dead(const struct model_build *b, int port, bool tx);
 
 /* Finds the port of this name, or reports why there is none. cabling.c */
 bool build_find_port(struct model_build *b, const char *object,

@@ -162,7 +162,11 @@ static void assess_job(const struct plan_ctx *ctx, struct plan_job *pj)
 		return;
 	}
 	pj->loss = loss;
-	schedule_rest(ctx, pj, dead, loss);
+	if (ctx->fabric->jobs[pj->job].kind == MODEL_CIRCUITS) {
+		loss->rate = (double)(loss->arcs - loss->dead_arcs) / loss->arcs;
+	} else {
+		schedule_rest(ctx, pj, dead, loss);
+	}
 	free(dead);
 }
 

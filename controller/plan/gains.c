@@ -38,7 +38,7 @@ struct plan_before plan_before_of(const struct plan *now, int job)
 	const struct model_job *mj = &now->fabric->jobs[pj->job];
 
 	return (struct plan_before){
-		.name = mj->name, .collective = coll_kind_name(mj->collective),
+		.name = mj->name, .collective = plan_collective_name(mj),
 		.nodes = mj->n_hosts, .size_bytes = mj->size_bytes,
 		.time_ns = pj->loss ? pj->loss->time_ns : pj->time_ns,
 		.whole_ns = pj->fault_free_ns ? pj->fault_free_ns : pj->time_ns,
@@ -51,7 +51,7 @@ static bool is_same_work(const struct plan_before *b, const struct model_job *jo
 {
 	return strcmp(b->name, job->name) == 0 && b->size_bytes == job->size_bytes &&
 	       b->nodes == job->n_hosts &&
-	       strcmp(b->collective, coll_kind_name(job->collective)) == 0;
+	       strcmp(b->collective, plan_collective_name(job)) == 0;
 }
 
 static const struct plan_before *find_before(const struct plan_before *v, int n,

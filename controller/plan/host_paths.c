@@ -6,6 +6,10 @@
  * and the fibres between devices until it arrives at a host port. Fibres
  * between switches are looked up in a map by egress (plan_map_trunks), made
  * once when many ports are traced.
+ *
+ * Where jobs share a host, traffic to an address of it keeps to the light of the job
+ * that has the address's port, so that none crosses another's. Circuits carry what
+ * their owner sends over them, and no paths.
  */
 #include "controller/plan/private.h"
 
@@ -61,10 +65,57 @@ void plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n)
 
 /* ---- paths ---- */
 
-/* Breadth first, arcs in order: the fewest arcs, then the lowest ports.
+/* The job that a port is of, or -1. Arcs are of the job of their sender. */
+static int job_of(const struct model_fabric *f, int port)
+{
+	const struct model_port *p = &f->ports[port];
+
+	return p->tx_job >= 0 ? p->tx_job : p->rx_job;
+}
+
+/* Whether paths of a job (-1: of all) may lead over an arc. */
+static bool may_carry(const struct model_fabric *f, const struct plan_arc *a, int job)
+{
+	int owner = job_of(f, a->tx_port);
+
+	return (job < 0 || owner == job) &&
+	       (owner < 0 || f->jobs[owner].kind == MODEL_COLLECTIVE);
+}
+
+/* Whether the k-th port of a host is the first of a job there. */
+static bool begins_job(const struct model_fabric *f, const struct model_host *h, int k)
+{
+	int job = job_of(f, h->first_port + k);
+
+	for (int p = h->first_port; p < h->first_port + k; p++) {
+		if (job_of(f, p) == job) {
+			return false;
+		}
+	}
+	return job >= 0 && f->jobs[job].kind == MODEL_COLLECTIVE;
+}
+
+/* The last port, of those of a host, that begins a job beside others: 0 where no host is
+ * shared. O(ports^2 of a host). */
+static int last_shared(const struct model_fabric *f)
+{
+	int last = 0;
+
+	for (int i = 0; i < f->n_hosts; i++) {
+		int n = 0;
+
+		for (int k = 0; k < f->hosts[i].n_ports && k < PLAN_MAX_ADDRESSES; k++) {
+			n += begins_job(f, &f->hosts[i], k);
+			last = n > 1 && begins_job(f, &f->hosts[i], k) && k > last ? k : last;
+		}
+	}
+	return last;
+}
+
+/* Breadth first, arcs of the job (-1: all) in order: the fewest arcs, then the lowest ports.
  * first[to]: the arc that leaves the host, -1: none. */
 static void find_paths(const struct model_fabric *f, const struct plan_arc *arcs, int n, int host,
-		       int *first, int *queue)
+		       int job, int *first, int *queue)
 {
 	int head = 0, tail = 0;
 
@@ -76,7 +127,8 @@ static void find_paths(const struct model_fabric *f, const struct plan_arc *arcs
 		for (int i = 0; i < n; i++) {
 			int to = f->ports[arcs[i].rx_port].host;
 
-			if (f->ports[arcs[i].tx_port].host == at && to != host && first[to] < 0) {
+			if (f->ports[arcs[i].tx_port].host == at && to != host && first[to] < 0 &&
+			    may_carry(f, &arcs[i], job)) {
 				first[to] = at == host ? i : first[at];
 				queue[tail++] = to;
 			}
@@ -88,7 +140,8 @@ static void find_paths(const struct model_fabric *f, const struct plan_arc *arcs
 static bool is_parallel(const struct model_fabric *f, const struct plan_arc *a,
 			const struct plan_arc *b)
 {
-	return f->ports[a->tx_port].host == f->ports[b->tx_port].host &&
+	return job_of(f, a->tx_port) == job_of(f, b->tx_port) &&
+	       f->ports[a->tx_port].host == f->ports[b->tx_port].host &&
 	       f->ports[a->rx_port].host == f->ports[b->rx_port].host;
 }
 
@@ -114,13 +167,13 @@ static int count_parallel(const struct model_fabric *f, const struct plan_arc *a
 
 int plan_host_addresses(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs)
 {
-	int most = 1, at;
+	int most = last_shared(f) + 1, at;
 
 	for (int i = 0; i < n_arcs; i++) {
 		int n = count_parallel(f, arcs, n_arcs, i, 0, &at);
 		bool loop = f->ports[arcs[i].tx_port].host == f->ports[arcs[i].rx_port].host;
 
-		most = n > most && !loop ? n : most;
+		most = n > most && !loop && may_carry(f, &arcs[i], -1) ? n : most;
 	}
 	if (most == 1) {
 		return 1;
@@ -139,23 +192,45 @@ static struct plan_host_path path_to(const struct model_fabric *f, const struct 
 					arcs[arc].tx_port, arcs[arc].rx_port };
 }
 
+static int by_address(const void *a, const void *b)
+{
+	const struct plan_host_path *x = a, *y = b;
+
+	return x->to_address != y->to_address ? x->to_address - y->to_address : x->to - y->to;
+}
+
 void plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs,
 		     int host, struct plan_host_path **paths, int *n)
 {
 	int addresses = plan_host_addresses(f, arcs, n_arcs);
+	const struct model_host *h = &f->hosts[host];
+	bool shared = last_shared(f) > 0;
 	size_t hosts = (size_t)f->n_hosts + 1;
 	int *first = x_new(hosts, sizeof(*first));
 	int *queue = x_new(hosts, sizeof(*queue));
 
 	*n = 0;
 	*paths = x_new(hosts * (size_t)addresses, sizeof(**paths));
-	find_paths(f, arcs, n_arcs, host, first, queue);
-	for (int i = 0; i < addresses * f->n_hosts; i++) {
-		int to = i % f->n_hosts, address = i / f->n_hosts;
+	for (int k = 0; k < (shared ? h->n_ports : 1); k++) {
+		int job = shared ? job_of(f, h->first_port + k) : -1;
 
-		if (first[to] >= 0 && (address == 0 || address < 2 * f->hosts[to].n_ports)) {
-			(*paths)[(*n)++] = path_to(f, arcs, n_arcs, to, address, first[to]);
+		if (shared && !begins_job(f, h, k)) {
+			continue;
 		}
+		find_paths(f, arcs, n_arcs, host, job, first, queue);
+		for (int i = 0; i < addresses * f->n_hosts; i++) {
+			int to = i % f->n_hosts, address = i / f->n_hosts;
+			int port = f->hosts[to].first_port + address / 2;
+
+			if (first[to] >= 0 &&
+			    (address == 0 || address < 2 * f->hosts[to].n_ports) &&
+			    (!shared || job_of(f, port) == job)) {
+				(*paths)[(*n)++] = path_to(f, arcs, n_arcs, to, address, first[to]);
+			}
+		}
+	}
+	if (shared) {
+		qsort(*paths, (size_t)*n, sizeof(**paths), by_address);
 	}
 	free(first);
 	free(queue);

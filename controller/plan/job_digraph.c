@@ -38,7 +38,7 @@ struct job_digraph {
 const struct model_host *plan_host_with_ranks(const struct model_fabric *f,
 					      const struct model_job *job)
 {
-	for (int i = 0; i < job->n_hosts; i++) {
+	for (int i = 0; i < job->n_hosts && job->kind == MODEL_COLLECTIVE; i++) {
 		if (f->hosts[job->hosts[i]].inside) {
 			return &f->hosts[job->hosts[i]];
 		}
@@ -64,6 +64,9 @@ int plan_server_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 
+	if (job->kind == MODEL_CIRCUITS) {
+		return err_set(err, WEFT_EUNSUPPORTED, "it has circuits and no collective");
+	}
 	if (job->device >= 0) {
 		return err_set(err, WEFT_EUNSUPPORTED, "it is on a ring: only jobs on switches "
 			       "have a topology");
@@ -508,6 +511,10 @@ static int place_nodes(const struct model_fabric *f, const struct plan_job *pj, 
 
 	if (plan_host_with_ranks(f, job)) {
 		rc = plan_node_hosts(f, pj->job, host, err);
+	} else if (job->kind == MODEL_CIRCUITS) {
+		for (int i = 0; i < n; i++) {
+			host[i] = f->ports[job->ports[i]].host;
+		}
 	} else {
 		memcpy(host, job->hosts, (size_t)n * sizeof(*host));
 	}

@@ -183,13 +183,15 @@ struct plan_job_loss {
 	char part[RING_FAULT_TEXT];
 	int arcs, dead_arcs;		/* of the job's digraph; without light */
 	struct coll_sched *sched;	/* on the arcs that have light,
-					 * verified; NULL: there is none */
+					 * verified; NULL: there is none, as
+					 * of circuits */
 	struct coll_report report;
 	int64_t time_ns, bound_ns;
 	double rate;			/* part of the rate that is left: load
 					 * of the fullest arcs before over
 					 * now, on rings time before over now;
-					 * 0 without a schedule */
+					 * 0 without a schedule. Of circuits the
+					 * part that has light */
 	struct err why;			/* there is none */
 };
 
@@ -329,6 +331,9 @@ struct plan {
 	int n_gains;
 	struct plan_gain *gains;	/* of all jobs, then of those that end */
 };
+
+/* The collective by name, or "circuits". */
+const char *plan_collective_name(const struct model_job *job);
 
 /* Whether a port (fabric->ports), or one side of it, is the job's. Every loop over the
  * ports of a host asks this: others may be another job's. O(1). */
@@ -577,7 +582,8 @@ struct plan_host_path {
 
 /*
  * Addresses of hosts that traffic should go to: 1, or with up to m > 1 parallel arcs from
- * one host to another 2 m of them, at most PLAN_MAX_ADDRESSES. A host has two for each of
+ * one host to another 2 m of them, at most PLAN_MAX_ADDRESSES; where jobs share a host at
+ * least those of the first port of each. A host has two for each of
  * its first ports, 2 k and 2 k + 1, and to these leads the k-th of parallel arcs. Two, for
  * Open MPI takes its connections to a host in turn and passes over every second one (of 4.1,
  * pml_ob1_isend.c: mca_pml_ob1_send_inline). O(arcs x degree).
@@ -586,8 +592,9 @@ struct plan_host_path {
 int plan_host_addresses(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs);
 
 /* The paths of one host to all addresses that it reaches: the fewest arcs, then the
- * lowest ports, of parallel arcs each in turn; by address, then host. *paths: free().
- * O(hosts x arcs). */
+ * lowest ports, of parallel arcs each in turn; by address, then host. Where jobs share a host
+ * paths keep to arcs of the job that the address's port is of. None lead over circuits.
+ * *paths: free(). O(jobs of the host x hosts x arcs). */
 void plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs,
 		     int host, struct plan_host_path **paths, int *n);
 

@@ -55,16 +55,17 @@ static bool is_kept(const struct plan_ctx *ctx, int job)
 	return !among || (ctx->stays && ctx->stays[job]);
 }
 
-/* Topologies and schedules: those that are given before those to be chosen, which
- * have to do with what light is left. */
+/* Topologies and schedules: those that are given, and circuits, before those to be chosen,
+ * which have to do with what light is left. */
 static int choose(struct plan_ctx *ctx, struct plan *p, bool kept, struct err *err)
 {
 	for (int any = 0; any <= 1; any++) {
 		for (int i = 0; i < p->n_jobs; i++) {
+			const struct model_job *job = &ctx->fabric->jobs[i];
 			struct plan_job *pj = &p->jobs[i];
+			bool is_chosen = job->kind == MODEL_COLLECTIVE && !job->topo;
 
-			if (pj->kept != kept || pj->is_ring ||
-			    !ctx->fabric->jobs[i].topo != (any == 1)) {
+			if (pj->kept != kept || pj->is_ring || is_chosen != (any == 1)) {
 				continue;
 			}
 			if (plan_switched_job(ctx, pj, err)) {

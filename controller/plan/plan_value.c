@@ -70,7 +70,12 @@ bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc 
 			   has_port(seen->n_bad_out, seen->bad_out, xc.in)));
 }
 
-/* ---- ports ------------------------------------------------------------------ */
+/* ---- what a job has ---------------------------------------------------------- */
+
+const char *plan_collective_name(const struct model_job *job)
+{
+	return job->kind == MODEL_CIRCUITS ? "circuits" : coll_kind_name(job->collective);
+}
 
 bool plan_has_port(const struct model_fabric *f, const struct model_job *job, int port)
 {

@@ -153,6 +153,12 @@ int plan_time(const struct plan_ctx *ctx, const struct plan_job *pj,
 int plan_reschedule(const struct plan_ctx *ctx, const struct plan_job *pj, const bool *dropped,
 		    struct coll_sched **out, struct err *err);
 
+/* Plans a job of circuits: its digraph has a node for each of its ports, by number, and an
+ * arc for each link; the schedule on it is empty. Circuits on one switch are those that the
+ * ports say; a job with one over trunks waits in ctx->trunk_jobs. WEFT_EINFEASIBLE: a port
+ * has failed or is drained. O(links log links). pinned_circuits.c */
+int plan_pinned_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+
 /* Gives every arc of the job's digraph (self-loops aside) a device and two
  * ports, keeping as many present circuits as can be. circuits.c */
 int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
@@ -220,7 +226,7 @@ struct trunk_fibre {
 struct trunk_lightpath {
 	struct plan_job *pj;
 	int arc;		/* of its digraph */
-	int from, to;		/* hosts */
+	int from, to;		/* ends: trunk_network.end_of */
 	int src, dst;		/* nodes of the mesh */
 	int demand;		/* of the mesh; -1: its ends are on one switch */
 	int tx, rx;		/* ports, -1: not known yet */
@@ -248,9 +254,12 @@ struct trunk_network {
 	int *wave;		/* [channels] wavelength of each, ascending; -1: light
 				 * that is not tuned, or any where nothing filters */
 	struct arrays arrays;	/* owns those up to the mesh */
-	struct plan_job **job_of;	/* [n_hosts] NULL: of no such job */
-	int *send_node, *receive_node;	/* [n_hosts] */
-	bool *tx_open, *rx_open;	/* [n_ports] of these jobs' hosts */
+	struct plan_job **job_of;	/* [n_jobs of the fabric] NULL: not of these */
+	/* [n_ports] the first port that the job has on the host, which stands for its
+	 * end there; of circuits each port is an end of its own. -1: not of these jobs */
+	int *end_of;
+	int *send_node, *receive_node;	/* [n_ports] of ends; -1: no port is open */
+	bool *tx_open, *rx_open;	/* [n_ports] of these jobs */
 	bool *tx_used, *rx_used;	/* [n_ports] by lightpaths */
 	bool **in_shut, **out_shut;	/* [n_devices] ports under circuits of others */
 	int *of_tx, *of_rx, *of_trunk;	/* number in fibres and 1; 0: none */
@@ -262,6 +271,11 @@ struct trunk_network {
 	struct rwa_assignment lit;	/* what is there and wanted, by demand */
 };
 
+/* The host of an end. */
+static inline int trunk_host(const struct trunk_network *w, int end)
+{
+	return w->fabric->ports[end].host;
+}
 /*
  * The mesh of w's jobs, w zeroed but for its first part. WEFT_EINFEASIBLE: a host
  * has too few ports. WEFT_ELIMIT, WEFT_EINVAL: larger than rwa can. fini also
@@ -275,7 +289,7 @@ int trunk_channel(const struct trunk_network *w, int wave);
 bool trunk_sends(const struct trunk_network *w, int host, int channel);
 /* What carries a hop. O(log fibres). trunks.c */
 const struct trunk_fibre *trunk_fibre_of(const struct trunk_network *w, const struct rwa_hop *h);
-/* Order of lightpaths, those between the same two hosts equal. trunks.c */
+/* Order of lightpaths, those between the same two ends equal. trunks.c */
 int trunk_by_ends(const struct trunk_lightpath *x, const struct trunk_lightpath *y);
 /* WEFT_EINFEASIBLE with what proves that not all fit, or that nothing does. res: of
  * rwa, NULL: it said that there is no path. O(nodes^3). trunk_refusal.c */

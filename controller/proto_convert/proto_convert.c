@@ -607,7 +607,7 @@ void msg_job_init(struct msg_job *j, const struct plan *p, int job)
 	memset(j, 0, sizeof(*j));
 	weft__v1__plan_job__init(out);
 	out->name = mj->name;
-	out->collective = (char *)coll_kind_name(mj->collective);
+	out->collective = (char *)plan_collective_name(mj);
 	out->algorithm = (char *)pj->algorithm;
 	if (pj->topology) {
 		out->topology = pj->topology;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/number/units.h"
 
@@ -640,6 +641,12 @@ static const char *job_health(const Weft__V1__PlanJob *j, Weft__V1__Proof proof)
 	return proof >= WEFT__V1__PROOF__PROOF_READ_BACK ? "up" : "unverified";
 }
 
+/* Without a collective, and times. */
+static bool is_circuits(const Weft__V1__PlanJob *j)
+{
+	return strcmp(j->collective, "circuits") == 0;
+}
+
 /* On rings a part has failed, and apply loads a program that does without; on
  * switches circuits have, and the schedule changes by itself. */
 void msg_degradation_text(const Weft__V1__PlanJob *j, char *text, size_t size)
@@ -656,7 +663,10 @@ void msg_degradation_text(const Weft__V1__PlanJob *j, char *text, size_t size)
 		snprintf(what, sizeof(what), "%d of %d circuits failed (%s, in %d -> out %d ...)",
 			 l->failed, j->circuits, l->device, l->in, l->out);
 	}
-	if (l->rate <= 0) {
+	if (is_circuits(j)) {
+		snprintf(text, size, "job %s: %s, and are dark until they are repaired", j->name,
+			 what);
+	} else if (l->rate <= 0) {
 		snprintf(text, size, "job %s: %s%s and no schedule on what remains: %s", j->name,
 			 what, l->part[0] ? "" : ",", l->problem);
 	} else if (l->part[0]) {
@@ -698,6 +708,20 @@ static const struct msg_column planned_job_columns[] = {
 	{ "nodes", "nodes", NULL }, { "steps", "steps", NULL },
 	{ "M/B", "bandwidth_factor", NULL }, { "time", "time_ns", NULL },
 	{ "bound", "bound_ns", NULL }, { "gap", NULL, job_gap }, { NULL, NULL, NULL },
+};
+
+static void job_devices(const void *m, struct buf *b)
+{
+	const Weft__V1__PlanJob *j = m;
+
+	for (size_t i = 0; i < j->n_devices; i++) {
+		buf_printf(b, "%s%s", i ? ", " : "", j->devices[i]);
+	}
+}
+
+static const struct msg_column planned_circuit_columns[] = {
+	{ "group", "name", NULL }, { "circuits", "circuits", NULL }, { "hosts", "nodes", NULL },
+	{ "switches", NULL, job_devices }, { NULL, NULL, NULL },
 };
 
 /* "2 steps fewer, 18.0 % slower" than the job's. */
@@ -834,8 +858,24 @@ static void put_payback(struct buf *b, const Weft__V1__JobGain *g)
 	}
 }
 
+/* Of circuits, which have no times. */
+static void put_circuits_gain(const Weft__V1__JobGain *g, struct buf *b)
+{
+	bool changes = g->effect == WEFT__V1__JOB_EFFECT__JOB_EFFECT_CHANGES;
+
+	buf_str(b, g->effect == WEFT__V1__JOB_EFFECT__JOB_EFFECT_BEGINS ? "begins" :
+		   changes ? "changes" : "ends");
+	if (changes) {
+		put_payback(b, g);
+	}
+}
+
 void msg_gain_text(const Weft__V1__JobGain *g, struct buf *b)
 {
+	if (g->size_bytes == 0) {
+		put_circuits_gain(g, b);
+		return;
+	}
 	switch (g->effect) {
 	case WEFT__V1__JOB_EFFECT__JOB_EFFECT_BEGINS:
 		buf_str(b, "begins: ");
@@ -907,12 +947,29 @@ static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 void msg_out_planned_jobs(struct out *o, enum out_format format, Weft__V1__PlanJob *const *jobs,
 			  size_t n)
 {
-	if (format == OUT_TABLE) {
-		msg_out_table(o, "jobs", planned_job_columns, (void *const *)jobs, n);
-		note_jobs(o, jobs, n);
-	} else {
+	Weft__V1__PlanJob **v;
+	size_t k = 0, collectives = 0;
+
+	if (format != OUT_TABLE) {
 		msg_out_list(o, "jobs", (void *const *)jobs, n);
+		return;
 	}
+	v = x_new(n + 1, sizeof(Weft__V1__PlanJob *));
+	for (int circuits = 0; circuits <= 1; circuits++) {
+		collectives = circuits ? k : 0;
+		for (size_t i = 0; i < n; i++) {
+			if (is_circuits(jobs[i]) == (circuits == 1)) {
+				v[k++] = jobs[i];
+			}
+		}
+	}
+	msg_out_table(o, "jobs", planned_job_columns, (void *const *)v, collectives);
+	if (k > collectives) {
+		msg_out_table(o, "circuits", planned_circuit_columns,
+			      (void *const *)(v + collectives), k - collectives);
+	}
+	note_jobs(o, jobs, n);
+	free(v);
 }
 
 /* A job of a status, for people. */
@@ -933,8 +990,10 @@ static void out_job_row(struct out *o, const Weft__V1__PlanJob *j, Weft__V1__Pro
 	out_int(o, "steps", j->steps);
 	out_str(o, "time now", j->expected_time_ns > 0 ?
 		unit_human(UNIT_NS, (double)j->expected_time_ns, text, sizeof(text)) : "-");
-	out_str(o, "fault-free", unit_human(UNIT_NS, (double)j->whole_time_ns, text, sizeof(text)));
-	out_str(o, "bound", unit_human(UNIT_NS, (double)j->bound_ns, text, sizeof(text)));
+	out_str(o, "fault-free", j->whole_time_ns > 0 ?
+		unit_human(UNIT_NS, (double)j->whole_time_ns, text, sizeof(text)) : "-");
+	out_str(o, "bound", is_circuits(j) ? "-" :
+		unit_human(UNIT_NS, (double)j->bound_ns, text, sizeof(text)));
 	buf_fini(&topology);
 }
 

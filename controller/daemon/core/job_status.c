@@ -239,7 +239,10 @@ static void hint_row(const Weft__V1__PlanJob *row, struct err *err)
 {
 	const Weft__V1__JobDegradation *l = row->degradation;
 
-	if (l->part[0]) {
+	if (strcmp(row->collective, "circuits") == 0) {
+		err_hint(err, "%d of %d circuits of %s are dead", l->failed, row->circuits,
+			 row->name);
+	} else if (l->part[0]) {
 		err_hint(err, "job %s needs %s, which has failed", row->name, l->part);
 	} else if (l->rate > 0) {
 		err_hint(err, "%d of %d circuits of job %s are dead; "

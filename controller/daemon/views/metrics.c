@@ -315,7 +315,9 @@ static void write_job_rates(const struct views *views, struct buf *b)
 	}
 	head(b, whole, "gauge", "Time that it would take with nothing failed.");
 	for (size_t i = 0; i < n; i++) {
-		write_seconds(b, whole, v[i]->name, v[i]->whole_time_ns);
+		if (v[i]->whole_time_ns > 0) {
+			write_seconds(b, whole, v[i]->name, v[i]->whole_time_ns);
+		}
 	}
 	head(b, dead, "gauge", "Circuits of a job, or parts of its ring, that failed.");
 	for (size_t i = 0; i < n; i++) {

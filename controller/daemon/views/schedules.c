@@ -492,7 +492,7 @@ static struct schedule_call *new_call(struct schedules *s, struct rpc_call *call
 	return p;
 }
 
-/* A job that there is not needs no plan to be told so. */
+/* A job that there is not, or that has no schedule, needs no plan to be told so. */
 static int check_job(const struct model_fabric *f, const char *job, struct err *err)
 {
 	if (!f) {
@@ -502,7 +502,9 @@ static int check_job(const struct model_fabric *f, const char *job, struct err *
 	}
 	for (int i = 0; i < f->n_jobs; i++) {
 		if (strcmp(f->jobs[i].name, job) == 0) {
-			return 0;
+			return f->jobs[i].kind == MODEL_COLLECTIVE ? 0 :
+			       err_set(err, WEFT_EINFEASIBLE, "job %s has circuits and no "
+				       "collective", job);
 		}
 	}
 	return no_such_job(job, err);

@@ -431,6 +431,9 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	int rc;
 
+	if (job->kind == MODEL_CIRCUITS) {
+		return plan_pinned_circuits(ctx, pj, err);
+	}
 	if (coll_has_root(job->collective) && (rc = check_rooted(ctx, job, err))) {
 		return rc;
 	}

@@ -104,10 +104,10 @@ static int channel_of(const struct trunk_network *w, int host, const struct rwa_
 	return channel < w->channels && trunk_sends(w, host, channel) ? channel : -1;
 }
 
-/* A lightpath between the hosts of two ports that has no light yet, or NULL. */
+/* A lightpath between the ends of two ports that has no light yet, or NULL. */
 static struct trunk_lightpath *find_wanted(struct trunk_network *w, int tx, int rx)
 {
-	int from = w->fabric->ports[tx].host, to = w->fabric->ports[rx].host;
+	int from = w->end_of[tx], to = w->end_of[rx];
 	struct trunk_lightpath key = { .from = from, .to = to, .src = w->send_node[from],
 				       .dst = w->receive_node[to] };
 	size_t low = 0, high = w->paths.n;
@@ -255,13 +255,13 @@ static int find_routes(struct trunk_network *w, struct rwa_mesh_result *out, str
 
 /* ---- ports and circuits ---- */
 
-/* A port of a host for light that has none: the first that is open and free. */
-static int free_port(const struct trunk_network *w, int host, const bool *open, bool *used)
+/* A port of an end for light that has none: the first that is open and free. */
+static int free_port(const struct trunk_network *w, int end, const bool *open, bool *used)
 {
-	const struct model_host *h = &w->fabric->hosts[host];
+	const struct model_host *h = &w->fabric->hosts[trunk_host(w, end)];
 
-	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
-		if (open[p] && !used[p]) {
+	for (int p = end; p < h->first_port + h->n_ports; p++) {
+		if (w->end_of[p] == end && open[p] && !used[p]) {
 			used[p] = true;
 			return p;
 		}
@@ -304,7 +304,7 @@ static void choose_ports(struct trunk_network *w)
 /* What the transmitter of a lightpath is tuned to, -1: it is not. */
 static int tuned_to(const struct trunk_network *w, const struct trunk_lightpath *p)
 {
-	const struct model_host *h = &w->fabric->hosts[p->from];
+	const struct model_host *h = &w->fabric->hosts[trunk_host(w, p->from)];
 	int wave = -1;
 
 	for (int i = 0; i < p->hops; i++) {

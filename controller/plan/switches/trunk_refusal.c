@@ -45,7 +45,7 @@ static bool sends_within(const struct trunk_network *w, int host, int sender)
  * that can carry one of them. */
 static bool is_wanted(const struct trunk_network *w, const struct trunk_lightpath *p, int sender)
 {
-	return p->demand >= 0 && sends_within(w, p->from, sender);
+	return p->demand >= 0 && sends_within(w, trunk_host(w, p->from), sender);
 }
 
 static bool carries(const struct trunk_network *w, const struct trunk_fibre *x, int sender)
@@ -143,8 +143,9 @@ static int list_senders(const struct trunk_network *w, int senders[CUT_SENDERS])
 {
 	int n = 0;
 
-	for (int h = 0; h < w->fabric->n_hosts && n < CUT_SENDERS; h++) {
-		bool is_new = w->job_of[h];
+	for (int p = 0; p < w->fabric->n_ports && n < CUT_SENDERS; p++) {
+		bool is_new = w->end_of[p] == p;
+		int h = trunk_host(w, p);
 
 		for (int k = 0; k < n && is_new; k++) {
 			is_new = !sends_within(w, h, senders[k]) ||
@@ -219,7 +220,7 @@ static void describe_cut(const struct trunk_network *w, const struct trunk_cut *
 		const struct trunk_lightpath *p = &w->paths.v[i];
 
 		wanted += is_wanted(w, p, c->sender) && crosses(c, p->src, p->dst);
-		all &= sends_within(w, p->from, c->sender);
+		all &= sends_within(w, trunk_host(w, p->from), c->sender);
 	}
 	for (size_t i = 0; i < w->fibres.n; i++) {
 		const struct trunk_fibre *x = &w->fibres.v[i];
@@ -534,7 +535,8 @@ int trunk_refuse(const struct trunk_network *w, const struct rwa_mesh_result *re
 	describe(w, res, &cut, &text);
 	first = put_jobs(w, &cut, &jobs, &n_jobs);
 	job = &w->fabric->jobs[first->job];
-	err_set(err, WEFT_EINFEASIBLE, "%s%s: %s", n_jobs > 1 ? "jobs " : "topology ",
+	err_set(err, WEFT_EINFEASIBLE, "%s%s: %s",
+		n_jobs > 1 ? "jobs " : job->kind == MODEL_CIRCUITS ? "circuits" : "topology ",
 		n_jobs > 1 ? buf_cstr(&jobs) : first->topology, buf_cstr(&text));
 	err_at(err, w->fabric->config.name, job->place.line, job->place.col);
 	err_hint(err, w->ctx->base->only

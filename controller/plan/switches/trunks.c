@@ -9,12 +9,13 @@
  * is a fibre for one lightpath, whatever its wavelength. Trunks that are taken,
  * dead or under a circuit of others are not there.
  *
- * A host's lightpaths begin and end at its switch, and which of its ports they
- * use is decided afterwards. A host is a node of its own, with a fibre for each
- * port, where it is on several switches, where hosts do not send the same
+ * A job's lightpaths begin and end at the switch of a host, and which of the ports
+ * that it has there they use is decided afterwards: these are an end. A link of a
+ * job of circuits has ends of one port. An end is a node of its own, with a fibre for
+ * each port, where it is on several switches, where hosts do not send the same
  * wavelengths, and where the power at its ports counts.
  *
- * Hosts, nodes and lightpaths go by their number in the fabric, so that the order
+ * Ends, nodes and lightpaths go by their number in the fabric, so that the order
  * of its jobs makes no difference.
  */
 #include <stdlib.h>
@@ -79,15 +80,29 @@ static bool on_switch(const struct trunk_network *w, int device, bool **shut, in
 	return d->kind != MODEL_RING && !d->any_to_any && !shut[device][port];
 }
 
-/* Marks the ports of a host that its light may use. */
-static void mark_ports(struct trunk_network *w, const struct model_host *h)
+static bool is_end(const struct trunk_network *w, int port)
 {
-	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+	return w->end_of[port] == port;
+}
+
+/* The job of these whose light leaves (or arrives at) a port, NULL: none. */
+static struct plan_job *job_at(const struct trunk_network *w, int port, bool tx)
+{
+	const struct model_port *p = &w->fabric->ports[port];
+	int job = tx ? p->tx_job : p->rx_job;
+
+	return job < 0 ? NULL : w->job_of[job];
+}
+
+/* Marks the ports that light of these jobs may use. */
+static void mark_ports(struct trunk_network *w)
+{
+	for (int p = 0; p < w->fabric->n_ports; p++) {
 		const struct model_port *x = &w->fabric->ports[p];
 
-		w->tx_open[p] = plan_tx_usable(w->ctx, p) &&
+		w->tx_open[p] = job_at(w, p, true) && plan_tx_usable(w->ctx, p) &&
 				on_switch(w, x->tx_device, w->in_shut, x->tx_port);
-		w->rx_open[p] = plan_rx_usable(w->ctx, p) &&
+		w->rx_open[p] = job_at(w, p, false) && plan_rx_usable(w->ctx, p) &&
 				on_switch(w, x->rx_device, w->out_shut, x->rx_port);
 	}
 }
@@ -154,15 +169,15 @@ static void find_channels(struct trunk_network *w, bool *alike)
 		add_waves(w, &untuned);
 		return;
 	}
-	for (int h = 0; h < f->n_hosts; h++) {
-		if (w->job_of[h]) {
-			add_waves(w, &f->hosts[h]);
+	for (int p = 0; p < f->n_ports; p++) {
+		if (is_end(w, p)) {
+			add_waves(w, &f->hosts[f->ports[p].host]);
 		}
 	}
-	for (int h = 0; h < f->n_hosts; h++) {
-		int n = f->hosts[h].n_channels ? f->hosts[h].n_channels : 1;
+	for (int p = 0; p < f->n_ports; p++) {
+		const struct model_host *h = &f->hosts[f->ports[p].host];
 
-		*alike &= !w->job_of[h] || n == w->channels;
+		*alike &= !is_end(w, p) || (h->n_channels ? h->n_channels : 1) == w->channels;
 	}
 	if (w->channels) {
 		qsort(w->wave, (size_t)w->channels, sizeof(*w->wave), by_number);
@@ -171,53 +186,47 @@ static void find_channels(struct trunk_network *w, bool *alike)
 
 /* ---- nodes ---- */
 
-/* The switch that all open ports of a host are on, one way; -1: none are, or they
- * are on several. */
-static int only_switch(const struct trunk_network *w, const struct model_host *h, bool tx)
+/* The node of an end, one way: the switch that all its open ports are on, or (own, or
+ * where they are on several) one of its own, the next; -1: none are open. */
+static int node_of(const struct trunk_network *w, int end, bool tx, bool own, int *next)
 {
+	const struct model_host *h = &w->fabric->hosts[trunk_host(w, end)];
 	int only = -1;
 
 	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
 		const struct model_port *x = &w->fabric->ports[p];
 		int device = tx ? x->tx_device : x->rx_device;
 
-		if (!(tx ? w->tx_open : w->rx_open)[p]) {
+		if (w->end_of[p] != end || !(tx ? w->tx_open : w->rx_open)[p]) {
 			continue;
 		}
-		if (only >= 0 && only != device) {
-			return -1;
-		}
+		own |= only >= 0 && only != device;
 		only = device;
 	}
-	return only;
+	return only >= 0 && own ? (*next)++ : only;
 }
 
 /* Numbers the nodes, devices first. Returns how many. */
 static int number_nodes(struct trunk_network *w, bool alike)
 {
-	const struct model_fabric *f = w->fabric;
-	int n = f->n_devices;
+	int n = w->fabric->n_devices;
 
-	for (int h = 0; h < f->n_hosts; h++) {
-		if (!w->job_of[h]) {
-			continue;
+	for (int p = 0; p < w->fabric->n_ports; p++) {
+		if (is_end(w, p)) {
+			w->send_node[p] = node_of(w, p, true, !alike || w->by_power, &n);
+			w->receive_node[p] = node_of(w, p, false, w->by_power, &n);
 		}
-		mark_ports(w, &f->hosts[h]);
-		w->send_node[h] = alike && !w->by_power ? only_switch(w, &f->hosts[h], true) : -1;
-		w->receive_node[h] = w->by_power ? -1 : only_switch(w, &f->hosts[h], false);
-		w->send_node[h] = w->send_node[h] < 0 ? n++ : w->send_node[h];
-		w->receive_node[h] = w->receive_node[h] < 0 ? n++ : w->receive_node[h];
 	}
 	return n;
 }
 
-/* Ranges of channels that a host with a node of its own sends. */
-static int tune_host(struct trunk_network *w, int host, struct err *err)
+/* Ranges of channels that an end with a node of its own sends. */
+static int tune_end(struct trunk_network *w, int at, struct err *err)
 {
-	int rc = 0;
+	int rc = 0, host = trunk_host(w, at);
 
 	for (int c = 0, end; c < w->channels && rc == 0; c = end + 1) {
-		struct rwa_mesh_tuning t = { .node = w->send_node[host], .first = c };
+		struct rwa_mesh_tuning t = { .node = w->send_node[at], .first = c };
 
 		for (end = c; end < w->channels && trunk_sends(w, host, end); end++) {
 		}
@@ -233,7 +242,7 @@ static void add_port(struct trunk_network *w, int port, bool tx)
 {
 	const struct model_port *p = &w->fabric->ports[port];
 	int device = tx ? p->tx_device : p->rx_device;
-	int node = (tx ? w->send_node : w->receive_node)[p->host];
+	int node = (tx ? w->send_node : w->receive_node)[w->end_of[port]];
 	struct trunk_fibre x = { .id = port, .is_port = true, .channel = -1,
 				 .from = tx ? node : device, .to = tx ? device : node };
 	int32_t mdbm;
@@ -255,7 +264,7 @@ static void list_fibres(struct trunk_network *w)
 	const struct model_fabric *f = w->fabric;
 
 	for (int p = 0; p < f->n_ports; p++) {
-		if (w->job_of[f->ports[p].host]) {
+		if (w->end_of[p] >= 0) {
 			add_port(w, p, true);
 			add_port(w, p, false);
 		}
@@ -400,6 +409,22 @@ static int by_lightpath(const void *a, const void *b)
 	return c ? c : x->arc - y->arc;
 }
 
+/* The end at each node of a job's digraph: at a host, or at a port. */
+static void list_ends(const struct trunk_network *w, const struct model_job *job, int *at)
+{
+	for (int i = 0, k = 0; i < job->n_ports; i++) {
+		int end = w->end_of[job->ports[i]], host = trunk_host(w, end);
+
+		if (job->kind == MODEL_CIRCUITS) {
+			at[i] = end;
+			continue;
+		}
+		for (k = 0; job->hosts[k] != host; k++) {
+		}
+		at[k] = end;
+	}
+}
+
 /* The arcs of all jobs, but from a host to itself. */
 static void list_lightpaths(struct trunk_network *w)
 {
@@ -407,20 +432,23 @@ static void list_lightpaths(struct trunk_network *w)
 		struct plan_job *pj = w->jobs[j];
 		const struct model_job *job = &w->fabric->jobs[pj->job];
 		const struct topo *t = coll_physical(pj->sched);
+		int *end = x_new((size_t)topo_n(t), sizeof(*end));
 
+		list_ends(w, job, end);
 		for (int a = 0; a < topo_m(t); a++) {
 			const struct topo_arc *arc = topo_arc(t, a);
-			int from = job->hosts[arc->src], to = job->hosts[arc->dst];
+			int from = end[arc->src], to = end[arc->dst];
 			struct trunk_lightpath p = {
 				.pj = pj, .arc = a, .from = from, .to = to, .tx = -1, .rx = -1,
 				.src = w->send_node[from], .dst = w->receive_node[to],
 				.demand = -1,
 			};
 
-			if (from != to) {
+			if (from != to || job->kind == MODEL_CIRCUITS) {
 				vec_push(&w->paths, p);
 			}
 		}
+		free(end);
 	}
 	if (w->paths.n) {
 		qsort(w->paths.v, w->paths.n, sizeof(*w->paths.v), by_lightpath);
@@ -447,43 +475,73 @@ static int add_demands(struct trunk_network *w, struct err *err)
 	return rc;
 }
 
-/* A host must have a port for each of its lightpaths, either way. */
+static int too_few_ports(const struct trunk_network *w, int end, bool tx, int need, int open,
+			 int n, struct err *err)
+{
+	struct plan_job *pj = job_at(w, end, tx);
+	const char *side = tx ? "transmit" : "receive";
+	int rc;
+
+	if (w->fabric->jobs[pj->job].kind == MODEL_CIRCUITS) {
+		rc = err_set(err, WEFT_EINFEASIBLE, "the %s port %s carries a circuit that weft "
+			     "did not make", side, w->fabric->ports[end].name);
+	} else {
+		rc = err_set(err, WEFT_EINFEASIBLE, "topology %s needs %d %s ports at %s, "
+			     "%d of %d are usable", pj->topology, need, side,
+			     w->fabric->hosts[trunk_host(w, end)].name, open, n);
+	}
+	return w->n_jobs > 1 ? plan_in_job(w->ctx, pj, err) : rc;
+}
+
+/* An end must have a port for each of its lightpaths, either way. */
 static int check_ports(const struct trunk_network *w, bool tx, struct err *err)
 {
 	const struct model_fabric *f = w->fabric;
-	int *need = x_new((size_t)f->n_hosts + 1, sizeof(*need)), rc = 0;
+	struct {
+		int need, open, n;
+	} *at = x_new((size_t)f->n_ports + 1, sizeof(*at));
+	int rc = 0;
 
 	for (size_t i = 0; i < w->paths.n; i++) {
-		need[tx ? w->paths.v[i].from : w->paths.v[i].to]++;
+		at[tx ? w->paths.v[i].from : w->paths.v[i].to].need++;
 	}
-	for (int h = 0; h < f->n_hosts && rc == 0; h++) {
-		const struct model_host *host = &f->hosts[h];
-		int open = 0;
-
-		for (int p = host->first_port; p < host->first_port + host->n_ports; p++) {
-			open += (tx ? w->tx_open : w->rx_open)[p];
-		}
-		if (need[h] > open) {
-			rc = err_set(err, WEFT_EINFEASIBLE, "topology %s needs %d %s ports at %s, "
-				     "%d of %d are usable", w->job_of[h]->topology, need[h],
-				     tx ? "transmit" : "receive", host->name, open, host->n_ports);
-			rc = w->n_jobs > 1 ? plan_in_job(w->ctx, w->job_of[h], err) : rc;
+	for (int p = 0; p < f->n_ports; p++) {
+		if (w->end_of[p] >= 0) {
+			at[w->end_of[p]].n++;
+			at[w->end_of[p]].open += (tx ? w->tx_open : w->rx_open)[p];
 		}
 	}
-	free(need);
+	for (int p = 0; p < f->n_ports && rc == 0; p++) {
+		if (at[p].need > at[p].open) {
+			rc = too_few_ports(w, p, tx, at[p].need, at[p].open, at[p].n, err);
+		}
+	}
+	free(at);
 	return rc;
 }
 
 /* ---- all of it ---- */
 
+static void find_ends(struct trunk_network *w, const struct model_job *job)
+{
+	for (int i = 0; i < job->n_ports; i++) {
+		int p = job->ports[i], before = i > 0 ? job->ports[i - 1] : p;
+		bool same = i > 0 && job->kind == MODEL_COLLECTIVE &&
+			    w->fabric->ports[p].host == w->fabric->ports[before].host;
+
+		w->end_of[p] = same ? w->end_of[before] : p;
+	}
+}
+
 static void make_tables(struct trunk_network *w)
 {
 	const struct model_fabric *f = w->fabric;
-	size_t hosts = (size_t)f->n_hosts + 1, ports = (size_t)f->n_ports + 1;
+	size_t ports = (size_t)f->n_ports + 1;
 
-	arrays_add(&w->arrays, w->job_of, hosts);
-	arrays_add(&w->arrays, w->send_node, hosts);
-	arrays_add(&w->arrays, w->receive_node, hosts);
+	arrays_add(&w->arrays, w->job_of, f->n_jobs + 1);
+	arrays_add(&w->arrays, w->end_of, ports);
+	arrays_add(&w->arrays, w->send_node, ports);
+	arrays_add(&w->arrays, w->receive_node, ports);
 	arrays_add(&w->arrays, w->tx_open, ports);
 	arrays_add(&w->arrays, w->rx_open, ports);
 	arrays_add(&w->arrays, w->tx_used, ports);
@@ -497,12 +555,10 @@ static void make_tables(struct trunk_network *w)
 		arrays_add(&w->arrays, w->in_shut[d], f->devices[d].n_in + 1);
 		arrays_add(&w->arrays, w->out_shut[d], f->devices[d].n_out + 1);
 	}
+	memset(w->end_of, 0xff, ports * sizeof(*w->end_of));
 	for (int j = 0; j < w->n_jobs; j++) {
-		const struct model_job *job = &f->jobs[w->jobs[j]->job];
-
-		for (int r = 0; r < job->n_hosts; r++) {
-			w->job_of[job->hosts[r]] = w->jobs[j];
-		}
+		w->job_of[w->jobs[j]->job] = w->jobs[j];
+		find_ends(w, &f->jobs[w->jobs[j]->job]);
 	}
 }
 
@@ -516,16 +572,17 @@ static int describe_nodes(struct trunk_network *w, bool alike, struct err *err)
 		w->mesh->nodes.v[d].name = x_dup(f->devices[d].name);
 		w->mesh->nodes.v[d].pass_mdb = w->by_power ? f->devices[d].loss_mdb : 0;
 	}
-	for (int h = 0; h < f->n_hosts && rc == 0; h++) {
-		int ends[2] = { w->send_node[h], w->receive_node[h] };
+	for (int p = 0; p < f->n_ports && rc == 0; p++) {
+		int ends[2] = { w->send_node[p], w->receive_node[p] };
 
-		for (int k = 0; k < 2 && w->job_of[h]; k++) {
+		for (int k = 0; k < 2 && is_end(w, p); k++) {
 			if (ends[k] >= f->n_devices) {
-				w->mesh->nodes.v[ends[k]].name = x_dup(f->hosts[h].name);
+				w->mesh->nodes.v[ends[k]].name =
+					x_dup(f->hosts[f->ports[p].host].name);
 			}
 		}
-		if (w->job_of[h] && !alike) {
-			rc = tune_host(w, h, err);
+		if (is_end(w, p) && w->send_node[p] >= 0 && !alike) {
+			rc = tune_end(w, p, err);
 		}
 	}
 	return rc;
@@ -540,6 +597,7 @@ int trunk_network_init(struct trunk_network *w, struct err *err)
 	for (int d = 0; d < w->fabric->n_devices; d++) {
 		shut_external(w, d);
 	}
+	mark_ports(w);
 	find_channels(w, &alike);
 	if ((rc = rwa_mesh_new(number_nodes(w, alike), &w->mesh, err))) {
 		return err_wrap(err, "switches, and hosts that are nodes beside them");

@@ -30,6 +30,8 @@ static inline void check_ports(const struct model_fabric *f)
 		HOLDS(strncmp(p->name, h->name, strlen(h->name)) == 0);
 		HOLDS(p->name[strlen(h->name)] == '.');
 		HOLDS(p->rate_bps > 0);
+		HOLDS(p->lane >= 0 && p->lane < p->lanes && p->lanes <= MODEL_MAX_LANES);
+		HOLDS(i - p->lane >= h->first_port);
 		HOLDS(p->tx_device < f->n_devices);
 		HOLDS(p->rx_device < f->n_devices);
 		HOLDS(p->tx_device < 0 ||
@@ -130,12 +132,35 @@ static inline void check_job_ports(const struct model_fabric *f)
 	HOLDS(listed == named);
 }
 
+/* Each link has the sides of its ports to itself, and its host is listed. */
+static inline void check_links(const struct model_fabric *f, const struct model_job *job, int j)
+{
+	HOLDS(job->n_links > 0 && job->n_hosts > 0 && job->device < 0 && !job->topo);
+	for (int i = 0; i < job->n_links; i++) {
+		const struct model_link *l = &job->links[i];
+		const struct model_port *tx = &f->ports[l->tx_port], *rx = &f->ports[l->rx_port];
+
+		HOLDS(tx->tx_job == j && rx->rx_job == j);
+		HOLDS(tx->tx_device >= 0 && rx->rx_device >= 0);
+		HOLDS(!l->is_back || (i > 0 && l->tx_port == job->links[i - 1].rx_port &&
+				      l->rx_port == job->links[i - 1].tx_port));
+		HOLDS(!f->devices[tx->tx_device].any_to_any || tx->rx_job == j);
+	}
+	for (int i = 1; i < job->n_hosts; i++) {
+		HOLDS(job->hosts[i - 1] < job->hosts[i]);
+	}
+}
+
 static inline void check_jobs(const struct model_fabric *f)
 {
 	for (int j = 0; j < f->n_jobs; j++) {
 		const struct model_job *job = &f->jobs[j];
 
 		HOLDS(model_find_job(f, job->name) == j);
+		if (job->kind == MODEL_CIRCUITS) {
+			check_links(f, job, j);
+			continue;
+		}
 		HOLDS(job->n_hosts >= 2 && job->size_bytes > 0);
 		HOLDS(job->algorithm[0] && job->topology[0]);
 		HOLDS(!job->topo == (job->device >= 0 || strcmp(job->topology, "auto") == 0));

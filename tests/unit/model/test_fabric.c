@@ -556,6 +556,145 @@ static void order_and_ranges_do_not_matter(void **state)
 	}
 }
 
+/* ---- circuits and ports ---- */
+
+static void check_port(const struct model_fabric *f, const char *text, const char *name, int lanes)
+{
+	struct err err = { 0 };
+	int port, n;
+
+	assert_int_equal(model_find_port(f, text, &port, &n, &err), 0);
+	assert_string_equal(f->ports[port].name, name);
+	assert_int_equal(n, lanes);
+}
+
+static void ports_are_found_by_name_lane_and_label(void **state)
+{
+	struct model_fabric *f = load("configs/fabrics/circuits.yaml");
+	struct err err = { 0 };
+	int port, n;
+
+	(void)state;
+	check_port(f, "dut.Ethernet3", "dut.Ethernet3", 1);
+	check_port(f, "switch-t0-1, rack 7.Ethernet3", "dut.Ethernet3", 1);
+	check_port(f, "chassis1.q1-3", "chassis1.q1-3", 1);
+	check_port(f, "chassis1.q1", "chassis1.q1-1", 4);
+	check_port(f, "chassis0.Card1/Port2", "chassis0.q1-1", 4);
+	assert_int_equal(f->ports[f->hosts[2].first_port].rate_bps, INT64_C(100000000000));
+	assert_int_equal(model_find_port(f, "dut.Ethernet", &port, &n, &err), WEFT_ENOTFOUND);
+	assert_int_equal(model_find_port(f, "dut", &port, &n, &err), WEFT_ENOTFOUND);
+	model_free(f);
+}
+
+/* Reads the fabric of circuits with one request more. */
+static int with_request(const struct model_request *r, struct model_fabric **out, struct err *why)
+{
+	struct model_fabric *base = load("configs/fabrics/circuits.yaml");
+	struct err_list errs = { 0 };
+	struct model_config config;
+	int rc;
+
+	model_config_copy(&config, &base->config);
+	model_config_add(&config, r);
+	rc = model_parse_config(&config, out, &errs);
+	if (rc) {
+		*why = errs.v[0];
+	} else {
+		check_invariants(*out);
+	}
+	err_list_fini(&errs);
+	model_config_fini(&config);
+	model_free(base);
+	return rc;
+}
+
+static void requests_have_circuits_and_ports(void **state)
+{
+	struct model_request r = {
+		.name = (char *)"mine",
+		.circuits = (char *)"dut.Ethernet13 tg.p13\ndut.Ethernet14 tg.p14 one-way",
+	};
+	struct model_fabric *f = NULL;
+	struct err why;
+	int job;
+
+	(void)state;
+	assert_int_equal(with_request(&r, &f, &why), 0);
+	job = model_find_job(f, "mine");
+	assert_true(f->jobs[job].requested && f->jobs[job].kind == MODEL_CIRCUITS);
+	assert_int_equal(f->jobs[job].n_links, 3);
+	assert_int_equal(f->jobs[job].n_hosts, 2);
+	model_free(f);
+
+	r.circuits = (char *)"dut.Ethernet0 tg.p13";
+	assert_int_equal(with_request(&r, &f, &why), WEFT_EINVAL);
+	assert_string_equal(why.msg, "group mine: dut.Ethernet0 already sends light of up0 from "
+			    "line 19");
+	r.name = (char *)"bed-1";
+	r.circuits = (char *)"dut.Ethernet13 tg.p13";
+	assert_int_equal(with_request(&r, &f, &why), WEFT_EINVAL);
+	assert_string_equal(why.msg, "group bed-1: name 'bed-1' is already a job on line 24");
+
+	/* What a job of the text chose stays its own. */
+	r = (struct model_request){ .name = (char *)"mine", .nodes = (char *)"chassis0 chassis1",
+				    .collective = (char *)"allgather", .size_bytes = 1000,
+				    .ports = (char *)"q1" };
+	assert_int_equal(with_request(&r, &f, &why), 0);
+	assert_int_equal(f->jobs[model_find_job(f, "mine")].n_ports, 8);
+	model_free(f);
+	r.ports = (char *)"3";
+	assert_int_equal(with_request(&r, &f, &why), 0);
+	assert_int_equal(f->jobs[model_find_job(f, "mine")].n_ports, 6);
+	model_free(f);
+	r.ports = (char *)"q0";
+	assert_int_equal(with_request(&r, &f, &why), WEFT_EINVAL);
+	assert_non_null(strstr(why.msg, "already a port of wide"));
+}
+
+static void the_hash_of_a_request_without_them_is_what_it_was(void **state)
+{
+	const struct model_request old = { .name = (char *)"a", .nodes = (char *)"h0 h1",
+					   .collective = (char *)"allgather", .size_bytes = 5 };
+	struct model_request new = old;
+	struct model_config config;
+	char was[65], now[65];
+
+	(void)state;
+	model_config_init(&config, "t", "x", 1);
+	model_config_add(&config, &old);
+	model_config_hash(&config, was);
+	model_config_fini(&config);
+	assert_string_equal(was, "d1f3e0a8045322d2374188bd5ae942dc"
+			    "4c450a2b3bbb900bbd0e82affc88058f");
+	new.ports = (char *)"p0";
+	model_config_init(&config, "t", "x", 1);
+	model_config_add(&config, &new);
+	model_config_hash(&config, now);
+	model_config_fini(&config);
+	assert_string_not_equal(was, now);
+}
+
+static void labels_have_at_most_255_bytes(void **state)
+{
+	char text[1024], label[258];
+
+	(void)state;
+	memset(label, 'x', sizeof(label));
+	memcpy(label, "\xc3\xbc", 2);
+	for (size_t n = 255; n <= 256; n++) {
+		label[n] = '\0';
+		snprintf(text, sizeof(text), "weft: 1\nfabric: t\nhosts:\n  - { name: h, ports: p, "
+			 "rate: 1Gbps, label: '%s' }\n", label);
+		if (n == 255) {
+			model_free(accept(text));
+		} else {
+			refuse_at(text, WEFT_EINVAL, 4, 46,
+				  "host h: label: not a text of 1 to 255 bytes");
+		}
+		label[n] = 'x';
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -582,6 +721,10 @@ int main(void)
 		cmocka_unit_test(a_degree_may_exceed_the_hosts),
 		cmocka_unit_test(a_large_fabric_is_read_exactly),
 		cmocka_unit_test(order_and_ranges_do_not_matter),
+		cmocka_unit_test(ports_are_found_by_name_lane_and_label),
+		cmocka_unit_test(requests_have_circuits_and_ports),
+		cmocka_unit_test(the_hash_of_a_request_without_them_is_what_it_was),
+		cmocka_unit_test(labels_have_at_most_255_bytes),
 	};
 
 	return cmocka_run_group_tests_name("model/fabric", tests, NULL, NULL);
