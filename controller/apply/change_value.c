@@ -4,8 +4,10 @@
  * return; phases.c, above them, goes from one to the next.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "controller/apply/private.h"
+#include "lib/base/clock.h"
 
 /* ---- which one is under way ---------------------------------------------- */
 
@@ -81,13 +83,27 @@ const char *change_phase_name(enum phase phase)
 	return names[phase];
 }
 
+/* Steps that are done, with those of batches under way. What was told is not taken back: a step
+ * that a robot took for done may yet fail. */
+static int steps_done(struct change *c)
+{
+	int n = c->done;
+
+	for (int i = c->first; i < c->end; i++) {
+		n += c->runs[i].in_batch;
+	}
+	n = n < c->total ? n : c->total;
+	c->told = n > c->told ? n : c->told;
+	return c->told;
+}
+
 static void report(struct change *c, enum phase phase, const struct device *d,
 		 bool is_problem, const char *text)
 {
 	struct apply_event ev = {
 		.phase = change_phase_name(phase), .device = d ? d->name : "",
 		.text = text, .is_problem = is_problem,
-		.done = c->done, .total = c->total,
+		.done = steps_done(c), .total = c->total,
 	};
 
 	if (c->journal.change.id) {
@@ -110,7 +126,7 @@ void change_event(struct change *c, const struct device *d, bool is_problem, con
 }
 
 /* The run whose batch is under way on the device, or NULL. */
-static const struct apply_run *find_sending(const struct change *c, const struct device *d)
+static struct apply_run *find_sending(const struct change *c, const struct device *d)
 {
 	for (int i = c->first; i < c->end; i++) {
 		if (c->runs[i].dev == d) {
@@ -120,30 +136,76 @@ static const struct apply_run *find_sending(const struct change *c, const struct
 	return NULL;
 }
 
-/* What a device that moves one after the other has left: of its batch by what it
- * tells, of the moves after it at the same pace. */
-static int64_t time_left(const struct apply_run *r, const struct drv_event *ev)
+/* Steps of the run that move light and were not sent yet. */
+static int steps_left(const struct apply_run *r)
 {
-	int64_t batch = ev->eta_ms > 0 ? ev->eta_ms * 1000000 : 0;
-	int in_batch = ev->total - ev->done, later = 0;
+	int n = 0;
 
-	for (int i = 0; i < r->w->n_steps; i++) {
-		later += r->w->steps[i].state == STORE_PLANNED &&
-			 r->w->steps[i].op <= STORE_ADD && !r->w->steps[i].is_straggler;
+	for (int i = r->begin; i < r->end; i++) {
+		const struct store_step *st = &r->w->steps[i];
+
+		n += st->state == STORE_PLANNED && st->op <= STORE_ADD && !st->is_straggler;
 	}
-	return in_batch > 0 ? batch + batch / in_batch * later : batch;
+	return n;
+}
+
+/* When a device that moves one after the other is through with the stage: with its batch by what
+ * it tells, with the steps after it at the same pace. */
+static void expect_end(struct apply_run *r, const struct drv_event *ev)
+{
+	int left = ev->total - ev->done;
+
+	r->in_batch = ev->done;
+	r->each_ns = ev->eta_ms > 0 && left > 0 ? ev->eta_ms * 1000000 / left : r->each_ns;
+	r->end_ns = clk_now_ns() + r->each_ns * (left + steps_left(r));
+}
+
+/* What a step of a later stage takes, if it is a robot's: as seen of this kind last, or as such
+ * devices take. */
+static int64_t pace_of(const struct change *c, const struct device *d)
+{
+	for (int i = c->end; i-- > 0;) {
+		if (strcmp(c->runs[i].dev->driver, d->driver) == 0 && c->runs[i].each_ns) {
+			return c->runs[i].each_ns;
+		}
+	}
+	return d->now.snap.caps.typ_switch_us >= 1000000
+		       ? d->now.snap.caps.typ_switch_us * 1000 : 0;
+}
+
+/* Until the last device of the stage is through, and of each stage after it the slowest. */
+static int64_t time_left(const struct change *c)
+{
+	int64_t left = 0, slowest = 0, takes;
+
+	for (int i = c->first; i < c->end; i++) {
+		takes = c->runs[i].end_ns - clk_now_ns();
+		left = takes > left ? takes : left;
+	}
+	for (int i = c->end; i < c->n_runs; i++) {
+		takes = pace_of(c, c->runs[i].dev) * steps_left(&c->runs[i]);
+		slowest = takes > slowest ? takes : slowest;
+		if (i + 1 == c->n_runs || c->runs[i + 1].stage != c->runs[i].stage) {
+			left += slowest;
+			slowest = 0;
+		}
+	}
+	return left;
 }
 
 void change_progress(struct change *c, const struct device *d, const struct drv_event *ev)
 {
-	const struct apply_run *r = c->phase < PHASE_UNDO ? find_sending(c, d) : NULL;
-	const struct apply_event e = {
+	struct apply_run *r = c->phase < PHASE_UNDO ? find_sending(c, d) : NULL;
+	struct apply_event e = {
 		.phase = change_phase_name(c->phase), .device = d->name, .text = ev->text,
-		/* Those of the batch are counted once it is answered. */
-		.done = c->done + (r ? ev->done : 0), .total = c->total,
-		.eta_ns = r ? time_left(r, ev) : ev->eta_ms > 0 ? ev->eta_ms * 1000000 : 0,
+		.total = c->total, .eta_ns = ev->eta_ms > 0 ? ev->eta_ms * 1000000 : 0,
 	};
 
+	if (r) {
+		expect_end(r, ev);
+		e.eta_ns = time_left(c);
+	}
+	e.done = steps_done(c);
 	if (c->on_event) {
 		c->on_event(&e, c->arg);
 	}

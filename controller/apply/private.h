@@ -304,7 +304,9 @@ struct apply_run {
 	struct drv_item *items;		/* [w->n_steps] */
 	int *item_step;			/* [n_sent]: the step each item is */
 	int first, n_sent;		/* steps of the batch under way */
-	int n_done;			/* for progress */
+	int in_batch;			/* of the batch under way, as its device tells */
+	int64_t each_ns, end_ns;	/* what a step takes by that, and when all of
+					 * the device's are expected to be over */
 	bool sent;			/* something may have reached it: undo
 					 * is to read it */
 	int n_sends, n_moves;		/* commands, circuits that they were
@@ -380,6 +382,7 @@ struct change {
 	struct apply_result res;
 	int64_t started_ns;
 	int done, total;		/* steps, for events */
+	int told;			/* the most that were told to be done */
 };
 
 /* The change fails with this, if it has not failed yet; what is under way is

@@ -56,24 +56,46 @@ static int moves_over(const struct robot *r)
 	return n;
 }
 
-/* Moves that are over show how long the others will take; before the first, it
- * is what such a robot usually takes. */
+/* Items of the batch that are made: those of the runs before, and of this one those whose move is.
+ * Never fewer than were told. */
+static int items_over(const struct robot *r)
+{
+	int n = r->batch.first;
+
+	for (size_t i = 0; i < r->queue.n; i++) {
+		n += r->queue.v[i].item >= 0 && (r->queue.v[i].result > 0 || r->queue.v[i].shown);
+	}
+	return n > r->reported ? n : r->reported;
+}
+
+/* What the moves that are left of the batch take: as long as those that are over took; before the
+ * first, what such a robot usually takes. Nine tenths of the present one may be gone. */
+static int64_t time_left(struct robot *r, int64_t now)
+{
+	const int over = moves_over(r), later = r->h.batch->n_items - r->batch.end;
+	int64_t each, gone;
+
+	if (over > r->over) {
+		r->over = over;
+		r->over_ns = now;
+		r->move_ns = (now - r->began_ns) / over;
+	}
+	each = r->move_ns ? r->move_ns : TYP_SWITCH_US * INT64_C(1000);
+	gone = now - r->over_ns < each - each / 10 ? now - r->over_ns : each - each / 10;
+	return each * ((int)r->queue.n - over + later) - gone;
+}
+
 static void report_progress(struct robot *r, const char *obstacle)
 {
-	int64_t now = clk_now_ns(), each = r->move_ns ? r->move_ns : TYP_SWITCH_US * INT64_C(1000);
-	int over = moves_over(r), total = (int)r->queue.n;
+	const int64_t now = clk_now_ns(), left_ns = time_left(r, now);
+	const int over = items_over(r), total = r->h.batch->n_items;
 	char text[96];
-	struct drv_event ev = { .kind = DRV_EVENT_PROGRESS, .done = over,
-				.total = total, .text = text };
+	struct drv_event ev = { .kind = DRV_EVENT_PROGRESS, .done = over, .total = total,
+				.eta_ms = left_ns > 0 ? left_ns / 1000000 : 0, .text = text };
 
-	if (over > 0) {
-		each = r->move_ns = (now - r->began_ns) / over;
-	}
 	if (r->reported_ns && over == r->reported && now - r->reported_ns < PROGRESS_NS) {
 		return;
 	}
-	ev.eta_ms = (each * total - (now - r->began_ns)) / 1000000;
-	ev.eta_ms = over == total || ev.eta_ms < 0 ? 0 : ev.eta_ms;
 	snprintf(text, sizeof(text), "%d of %d moves are over%s%s", over, total,
 		 obstacle ? "; " : "", obstacle ? obstacle : "");
 	r->reported = over;
@@ -675,7 +697,8 @@ static bool spare(struct robot *r, int item, const struct drv_outcome *why)
 static void start_run(struct robot *r)
 {
 	r->failed[0] = '\0';
-	r->began_ns = clk_now_ns();
+	r->over = 0;
+	r->began_ns = r->over_ns = clk_now_ns();
 	next_move(r);
 }
 
@@ -744,7 +767,7 @@ static void robot_submit(struct driver_base *h)
 {
 	struct robot *r = (struct robot *)h;
 
-	r->batch.first = r->batch.end = 0;
+	r->batch.first = r->batch.end = r->reported = 0;
 	forget_moves(r);
 	if (h->batch->n_items == 0 && h->batch->mode != DRV_REPLACE) {
 		base_end(h, 0, NULL);

@@ -210,9 +210,11 @@ struct robot {
 	int at_command;		/* of that move */
 	int64_t until_ns, began_ns;	/* of the wait for the moves */
 	int64_t move_ns;	/* what a move takes, as seen; 0: none seen */
+	int over;		/* moves of the run, when they were looked at last, */
+	int64_t over_ns;	/* and since when it is so many */
 	int64_t reported_ns;	/* when progress was reported last */
+	int reported;		/* and how many items were over then */
 	int64_t blocked_ns;	/* since when it waits for people, or 0 */
-	int reported;		/* and how many moves were over then */
 	bool homed;		/* recover: it reported its end */
 	char failed[DRV_TEXT_MAX];	/* its last line about a failed move */
 };

@@ -406,6 +406,7 @@ static void on_sent(struct device *d, int rc, int n, const struct drv_outcome *o
 		on_cleared(r, rc, n, outcomes, err);
 		return;
 	}
+	r->in_batch = 0;
 	take_outcomes(r, n, outcomes);
 	r->c->lit_ns = clk_now_ns();
 	r->took_ns += r->c->lit_ns - r->since_ns;

@@ -6,6 +6,7 @@
  * it and the second have circuits that the other has not.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/sim/story.h"
@@ -155,6 +156,46 @@ static void tell_ring(void)
 	expect(0, "then verify agrees", "verify");
 }
 
+/* ---- robots: how far they are ---- */
+
+/* While two of them move, one after the other, what is done never gets less, and what time is left
+ * holds once a few moves were seen. */
+static void tell_robots(void)
+{
+	const int64_t every = SIM_S / 10;
+	int64_t ends[200], began;
+	int done = 0, n = 0;
+
+	await(20, "weftd has read its devices", same(ask("state", "status"), "empty"));
+	expect(0, "a fabric is applied", "apply -f fabric0.yaml");
+	begin("apply -f fabric4.yaml");
+	await(10, "it moves", same(ask("progress.phase", "status"), "add"));
+	began = sim_now();
+	for (; same(ask("state", "status"), "changing") && n < 200; n++) {
+		const int before = done;
+
+		done = atoi(value("progress.done"));
+		ends[n] = sim_now() + atoll(value("progress.eta_ns"));
+		check(done >= before, "what is done stays so");
+		sim_sleep(every);
+	}
+	check(n > 20 && same(ask("last_change.outcome", "status"), "committed"), "it is committed");
+	for (int i = n / 4; i < n; i++) {
+		check(llabs(sim_now() - ends[i]) < (sim_now() - began - i * every) / 3 + SIM_S,
+		      "the time left holds");
+	}
+}
+
+static void run_robots(void)
+{
+	struct scenario s;
+
+	scenario_simple(&s);
+	s.n_devices = 2;
+	s.devices[0].dialect = s.devices[1].dialect = "rome-cli";
+	tell(&s, tell_robots);
+}
+
 /* ---- the table ---- */
 
 static void begin_story(void (*words)(void))
@@ -196,6 +237,7 @@ const struct story device_stories[] = {
 	{ "device-stuck", "a port that is needed to go back stops working", run_stuck },
 	{ "device-others", "another user's circuits, before and between", run_others },
 	{ "device-gone", "a switch without power, that comes back dark", run_gone },
+	{ "device-robots", "how far two robots are, and how long they take", run_robots },
 	{ "device-ring", "a ring's program that does not arrive whole", run_ring },
 	{ 0 },
 };

@@ -122,12 +122,13 @@ static void what_others_move_is_told(void **state)
 	robot_tear_down(r);
 }
 
-static void progress_is_told_with_what_remains(void **state)
+/* With all moves in its queue at once, and two at a time. */
+static void expect_progress(void **state, const char *queue)
 {
 	static const struct drv_item items[] = { ADD(0, 4), ADD(1, 5),
 						 ADD(2, 6), ADD(3, 7) };
 	/* It is asked what it does before the first is over, also on a busy machine. */
-	struct rig *r = robot_rig(*state, "move=200", NULL, NULL);
+	struct rig *r = robot_rig(*state, "move=200", queue ? "queue" : NULL, queue);
 	int done = 0;
 
 	assert_int_equal(rig_submit(r, DRV_SAFE, 4, items), 0);
@@ -144,7 +145,18 @@ static void progress_is_told_with_what_remains(void **state)
 	assert_int_equal(r->events[0].ev.done, 0);
 	assert_true(r->events[0].ev.eta_ms >
 		    r->events[r->n_events - 1].ev.eta_ms);
+	assert_true(!queue || done > 2);
+	for (int i = 0; i < r->n_events; i++) {
+		/* While a move is left there is time left. */
+		assert_true(r->events[i].ev.done == 4 || r->events[i].ev.eta_ms > 0);
+	}
 	robot_tear_down(r);
+}
+
+static void progress_is_told_with_what_remains(void **state)
+{
+	expect_progress(state, NULL);
+	expect_progress(state, "2");
 }
 
 /* A move that was given up and is made all the same is news. */
