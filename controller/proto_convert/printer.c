@@ -136,6 +136,11 @@ static size_t count_of(const ProtobufCFieldDescriptor *f, const ProtobufCMessage
 	return *(const size_t *)(const void *)((const char *)m + f->quantifier_offset);
 }
 
+static bool is_moment(const char *name)
+{
+	return ends_with(name, "_at_ns") || strcmp(name, "at_ns") == 0;
+}
+
 /* One field under its name, by the rules above. */
 static void out_field(struct out *o, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m)
 {
@@ -150,7 +155,7 @@ static void out_field(struct out *o, const ProtobufCFieldDescriptor *f, const Pr
 			out_value(o, NULL, f, list + i * size_of(f));
 		}
 		out_end(o);
-	} else if (ends_with(f->name, "_at_ns")) {
+	} else if (is_moment(f->name)) {
 		snprintf(key, sizeof(key), "%.*s", (int)strlen(f->name) - 3, f->name);
 		msg_out_time(o, key, *(const int64_t *)(const void *)at);
 	} else if (f->type != PROTOBUF_C_TYPE_MESSAGE || is_number(f) ||
@@ -217,7 +222,7 @@ static void out_cell(struct out *o, const char *title, const ProtobufCFieldDescr
 
 	if (f->label == PROTOBUF_C_LABEL_REPEATED) {
 		out_int(o, title, (int64_t)count_of(f, m));
-	} else if (ends_with(f->name, "_at_ns")) {
+	} else if (is_moment(f->name)) {
 		msg_out_time(o, title, *(const int64_t *)(const void *)at);
 	} else if (is_number(f) && !number) {
 		out_str(o, title, "-");

@@ -108,15 +108,16 @@ void handle_external_changes(struct rpc_call *call, const ProtobufCMessage *msg,
 {
 	const Weft__V1__ExternalChangesRequest *req = (const void *)msg;
 	Weft__V1__ExternalChangesResponse m = WEFT__V1__EXTERNAL_CHANGES_RESPONSE__INIT;
-	int limit = req->limit > 0 ? req->limit : LIST_LIMIT;
-	const struct store_external_query q = {
-		.device = req->device, .open = req->open,
-		.before = req->before,
-		.limit = limit < LIST_MAX ? limit : LIST_MAX,
+	struct store_external_query q = {
+		.device = req->device, .open = req->open, .before = req->before,
 	};
 	struct external_view v = { 0 };
 	struct err err = { 0 };
-	int r = external_view_init(&v, arg, &q, &err);
+	int r = call_limit(req->limit, LIST_LIMIT, LIST_MAX, &q.limit, &err);
+
+	if (r == 0) {
+		r = external_view_init(&v, arg, &q, &err);
+	}
 
 	m.n_changes = v.n;
 	m.changes = v.list;

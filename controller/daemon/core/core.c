@@ -66,6 +66,16 @@ void call_end(struct rpc_call *call, int r, const struct err *err)
 	}
 }
 
+int call_limit(int32_t limit, int usual, int most, int *out, struct err *err)
+{
+	if (limit < 0) {
+		return err_set(err, WEFT_EINVAL, "limit: %d is not 0 (%d entries) or more", limit,
+			       usual);
+	}
+	*out = limit == 0 ? usual : limit < most ? limit : most;
+	return 0;
+}
+
 void call_answer(struct rpc_call *call, int r, const ProtobufCMessage *m, struct err *err)
 {
 	call_end(call, r ? r : rpc_send(call, m, err), err);

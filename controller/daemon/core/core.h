@@ -61,6 +61,9 @@ bool env_may_change(const struct daemon_env *env, struct rpc_call *call);
 void env_audit_call(const struct daemon_env *env, const struct rpc_call *call,
 		    int64_t change, const char *what);
 
+/* How many entries a request asks for: 0 stands for `usual`, and there are at most `most`.
+ * WEFT_EINVAL for less. */
+int call_limit(int32_t limit, int usual, int most, int *out, struct err *err);
 /* Ends a unary call: with the error when r is one, else with the message. */
 void call_answer(struct rpc_call *call, int r, const ProtobufCMessage *m, struct err *err);
 /* Ends a call (NULL: its client is gone, nothing happens): with err when r is

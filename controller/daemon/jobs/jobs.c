@@ -410,9 +410,14 @@ static int check_numbers(const Weft__V1__RequestJobRequest *q, struct err *err)
 	if (q->n_nodes > 0 && q->count && (size_t)q->count != q->n_nodes) {
 		return err_set(err, WEFT_EINVAL, "count: %d, but %zu nodes", q->count, q->n_nodes);
 	}
-	if (q->size_bytes <= 0 || q->duration_ns < 0 || q->min_ports < 0 || q->channels < 0) {
-		return err_set(err, WEFT_EINVAL, "size_bytes, duration_ns, "
-			       "min_ports or channels is out of range");
+	if (q->size_bytes <= 0) {
+		return err_set(err, WEFT_EINVAL, "size_bytes: %" PRId64 " is not 1 or more",
+			       q->size_bytes);
+	}
+	if (q->duration_ns < 0 || q->min_ports < 0 || q->channels < 0) {
+		return err_set(err, WEFT_EINVAL, "%s: it is negative",
+			       q->duration_ns < 0 ? "duration_ns" :
+			       q->min_ports < 0 ? "min_ports" : "channels");
 	}
 	if (q->repair == WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE && q->ring[0]) {
 		return err_set(err, WEFT_EUNSUPPORTED, "repair: spares are for "

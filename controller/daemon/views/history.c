@@ -116,15 +116,14 @@ void handle_history(struct rpc_call *call, const ProtobufCMessage *msg, void *ar
 	const Weft__V1__HistoryRequest *req = (const void *)msg;
 	Weft__V1__HistoryResponse m = WEFT__V1__HISTORY_RESPONSE__INIT;
 	const struct daemon_env *env = arg;
-	int limit = req->limit > 0 ? req->limit : HISTORY_LIMIT, n = 0;
+	int limit, n = 0;
 	struct gains_view gains = { 0 };
 	struct store_change *v = NULL;
 	struct err err = { 0 };
-	int r = store_history(env->store, req->before,
-			      limit < HISTORY_MAX ? limit : HISTORY_MAX, &v,
-			      &n, &err);
+	int r = call_limit(req->limit, HISTORY_LIMIT, HISTORY_MAX, &limit, &err);
 
-	if (r == 0) {
+	if (r == 0 &&
+	    (r = store_history(env->store, req->before, limit, &v, &n, &err)) == 0) {
 		m.changes = message_list(&weft__v1__change__descriptor, (size_t)n);
 		for (int i = 0; i < n; i++) {
 			fill_change(m.changes[m.n_changes++], &v[i]);
@@ -228,18 +227,19 @@ static void fill_changes(struct audit_view *v)
 static int audit_init(const struct daemon_env *env, const Weft__V1__AuditRequest *req,
 		      struct audit_view *v, struct err *err)
 {
-	int limit = req->limit > 0 ? req->limit : AUDIT_LIMIT;
-	const struct store_audit_query q = {
+	struct store_audit_query q = {
 		.change = req->change, .device = req->device,
-		.since_ns = req->since_at_ns, .before = req->before,
-		.limit = limit < AUDIT_MAX ? limit : AUDIT_MAX, .max_bytes = AUDIT_BYTES,
-	};
-	struct store_audit_query older = q;
+		.since_ns = req->since_at_ns, .before = req->before, .max_bytes = AUDIT_BYTES,
+	}, older;
 	struct store_audit *rest = NULL;
 	int n_rest = 0;
-	int r = store_audit_read(env->store, &q, &v->stored, &v->n, err);
+	int r = call_limit(req->limit, AUDIT_LIMIT, AUDIT_MAX, &q.limit, err);
 
-	if (r == 0 && v->n > 0) {
+	if (r || (r = store_audit_read(env->store, &q, &v->stored, &v->n, err))) {
+		return r;
+	}
+	if (v->n > 0) {
+		older = q;
 		older.before = v->stored[0].id;
 		older.limit = 1;
 		r = store_audit_read(env->store, &older, &rest, &n_rest, err);

@@ -50,7 +50,7 @@ export function problemsTable(view, problems, nothing) {
 
 export function eventsTable(events, nothing) {
 	const columns = [
-		{ name: "When", cell: (e) => clock(e.at_ns / 1e6) },
+		{ name: "When", cell: (e) => clock(e.at) },
 		{ name: "What", cell: (e) => words(e.kind) },
 		{ name: "Told", cell: (e) => e.text },
 	];

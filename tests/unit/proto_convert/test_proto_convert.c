@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "controller/proto_convert/proto_convert.h"
+#include "controller/proto_convert/report.h"
+#include "lib/output/writer.h"
 
 static const char text[] =
 	"weft: 1\n"
@@ -160,6 +162,23 @@ static void test_plan_in_parts(void **state)
 	model_free(f);
 }
 
+/* NAME_at_ns is NAME_at, an ISO time; so is one that has no other name. */
+static void test_times_are_iso(void **state)
+{
+	Weft__V1__WatchResponse ev = WEFT__V1__WATCH_RESPONSE__INIT;
+	struct out *o = out_new(OUT_JSON_LINE);
+	struct buf b = { 0 };
+
+	(void)state;
+	ev.at_ns = INT64_C(1800000000) * 1000000000;
+	msg_out_event(o, &ev);
+	out_render(o, &b);
+	assert_non_null(strstr(buf_cstr(&b), "\"at\":\"2027-01-15T08:00:00"));
+	assert_null(strstr(buf_cstr(&b), "at_ns"));
+	buf_fini(&b);
+	out_free(o);
+}
+
 /* Wherever the taker has enough, that is what msg_send_plan says. */
 static void test_stops_when_told(void **state)
 {
@@ -185,6 +204,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_circuits_name_their_ends),
 		cmocka_unit_test(test_plan_in_parts),
+		cmocka_unit_test(test_times_are_iso),
 		cmocka_unit_test(test_stops_when_told),
 	};
 
