@@ -217,7 +217,8 @@ bool job_status_outdated(const struct job_status *s, const struct plan_request *
 void job_status_compare(const struct job_status *s, struct plan_request *r)
 {
 	const struct plan *now = r->before;
-	size_t n = now ? (size_t)now->n_jobs : s->rows.n;
+	/* What was never applied has no past. */
+	size_t n = now ? (size_t)now->n_jobs : s->env->applied ? s->rows.n : 0;
 	struct plan_before *v;
 
 	if (!now && s->env->applied && !s->rows.known) {

@@ -232,13 +232,13 @@ static void sample_drift(struct page_history *h, const struct views *d, int devi
 
 void page_history_take(struct page_history *h, const struct views *d)
 {
-	const struct job_rows *rows = job_status_rows(d->job_status);
+	const struct job_rows *rows = shown_jobs(d);
 	const struct model_fabric *f = apply_fabric(d->env->apply);
 	const struct apply_device *a;
 	int n;
 
 	page_history_begin(h);
-	for (size_t i = 0; i < rows->n; i++) {
+	for (size_t i = 0; rows && i < rows->n; i++) {
 		sample_job(h, rows->v[i]);
 	}
 	a = apply_devices(d->env->apply, &n);

@@ -131,6 +131,16 @@ static void tell_flood(void)
 	check(n > 0 && n < 80, "but not all 120 of them are told");
 }
 
+/* A weftd that was given a fabric knows its jobs before anything is lit: they have no past. */
+static void tell_first(void)
+{
+	await(20, "weftd has read its devices", same(ask("state", "status"), "empty"));
+	sim_sleep(5 * SIM_S);	/* and has planned its jobs */
+	expect(0, "the fabric is applied", "apply -f fabric0.yaml");
+	check(same(ask("changes.0.jobs.0.effect", "history"), "begins"), "a job begins by it");
+	check(!matches(value("changes.0.jobs.0.before_ns"), "[0-9]"), "and has no past");
+}
+
 static void begin_story(void (*words)(void))
 {
 	struct scenario s;
@@ -155,7 +165,18 @@ static void run_flood(void)
 	begin_story(tell_flood);
 }
 
+static void run_first(void)
+{
+	struct scenario s;
+
+	scenario_simple(&s);
+	s.weftd_options[0] = "--fabric";
+	s.weftd_options[1] = "fabric0.yaml";
+	tell(&s, tell_first);
+}
+
 const struct story report_stories[] = {
+	{ "report-first", "the first change of a weftd with a fabric", run_first },
 	{ "report-words", "what devices say unasked is heard at once", run_report },
 	{ "report-flood", "a device that never stops talking is told in part", run_flood },
 	{ 0 },
