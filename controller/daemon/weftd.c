@@ -22,6 +22,7 @@
 #include "controller/daemon/core/core.h"
 #include "controller/daemon/joint/joint.h"
 #include "controller/daemon/daemon.h"
+#include "controller/dry_run/dry_run.h"
 #include "controller/store/store.h"
 #include "lib/base/alloc.h"
 #include "lib/base/log.h"
@@ -568,6 +569,7 @@ int daemon_main(int argc, char **argv)
 	struct options o;
 
 	set_allocators();
+	model_check_devices_by(dry_run_check);
 	if (parse_options(argc, argv, &o, &err)) {
 		return report(&err);
 	}

@@ -24,6 +24,9 @@
 int dry_run_open(uv_loop_t *loop, const struct model_fabric *fabric, int device, uint64_t fence,
 		 struct drv **out, struct err *err);
 
+/* Names of driver and options, and that the driver is for such a device: a model_check_fn. */
+void dry_run_check(const struct model_device *d, const char *file, struct err_list *errs);
+
 /* A stage on one switch or panel, as it begins. */
 struct batch_stage {
 	int n_del, n_add;	/* circuits that it deletes and makes */

@@ -141,6 +141,21 @@ static void read_common(struct model_build *b, const struct device_entry *e,
 	}
 }
 
+/* Two handles of one device would each undo what the other does. */
+static void check_address(struct model_build *b, const struct device_entry *e, int i,
+			  const struct model_device *dev, int index)
+{
+	int other = dev->address[0] ? build_find(&b->addresses, dev->address) : -1;
+
+	if (other >= 0) {
+		conf_error(b->r, e->addresses->v[i].at, WEFT_EINVAL,
+			   "%s: address: %.80s is that of %s", dev->name, dev->address,
+			   b->devices.v[other].name);
+	} else if (dev->address[0]) {
+		build_map(&b->addresses, dev->address, index);
+	}
+}
+
 /* Adds the i-th device of an entry, made after a common pattern. */
 static void add_device(struct model_build *b, struct device_entry *e, int i,
 		       const struct model_device *pattern, bool unsure)
@@ -163,6 +178,7 @@ static void add_device(struct model_build *b, struct device_entry *e, int i,
 	dev.domain = dev.domain ? dev.domain : dev.name;
 	dev.address = keep_text(b, e->addresses ? e->addresses->v[i].text : "");
 	dev.place = name->at;
+	check_address(b, e, i, &dev, index);
 	vec_push(&b->devices, dev);
 	vec_push(&b->device_unsure, unsure);
 	build_map(&b->f->devices, dev.name, index);

@@ -170,6 +170,33 @@ static void build_changes(struct model_build *b, const struct conf_value *map)
 	};
 }
 
+static model_check_fn check_device;
+
+void model_check_devices_by(model_check_fn fn)
+{
+	check_device = fn;
+}
+
+/* Devices of one entry have the same of all that is asked. */
+static void check_drivers(struct model_build *b)
+{
+	struct err_list found = { 0 };
+
+	for (size_t i = 0; i < b->devices.n && check_device; i++) {
+		const struct model_device *d = &b->devices.v[i], *before = d - (i > 0);
+
+		if (d->driver[0] && (i == 0 || d->driver != before->driver ||
+				     d->options != before->options)) {
+			check_device(d, b->f->pub.config.name, &found);
+		}
+	}
+	for (int i = 0; i < found.n; i++) {
+		b->r->n_errors++;
+		err_list_add(b->r->errs, &found.v[i]);
+	}
+	err_list_fini(&found);
+}
+
 /* The parts in the order of what refers to what. Later ones run even if earlier
  * ones had mistakes, so that one run reports all. */
 static void build_all(struct model_build *b, const struct conf_node *root)
@@ -189,6 +216,7 @@ static void build_all(struct model_build *b, const struct conf_node *root)
 	}
 	build_hosts(b, v);
 	build_devices(b, v);
+	check_drivers(b);
 	build_check_hosts(b);
 	build_fibres(b, v);
 	build_dead(b, v);
@@ -227,6 +255,7 @@ static void build_fini(struct model_build *b)
 	vec_fini(&b->classes);
 	vec_fini(&b->class_of);
 	vec_fini(&b->device_unsure);
+	strmap_fini(&b->addresses);
 }
 
 static void read_fabric(struct conf_reader *r, struct fabric *f)

@@ -297,6 +297,13 @@ struct model_fabric {
 #define MODEL_MAX_LABEL 255		/* bytes */
 #define MODEL_MAX_NETNS 180		/* bytes of a namespace's name */
 
+/* What only drivers know of a device, whose file that is: adds what is wrong to errs. */
+typedef void (*model_check_fn)(const struct model_device *d, const char *file,
+			       struct err_list *errs);
+/* From now on it is asked of each entry with a driver, also where there are other mistakes, so
+ * that one run tells all. For the start of a program; NULL, as at first: nothing is asked. */
+void model_check_devices_by(model_check_fn fn);
+
 /* Reads and checks a fabric. On failure returns the first error's code,
  * leaves *out NULL and puts all errors found into errs (empty before; at most
  * errs->max, the rest is counted), sorted by place, each "object: fact" with

@@ -178,6 +178,7 @@ struct model_build {
 	int request_job;		/* circuits of the request at hand, -1: none yet */
 	VEC(struct host_class) classes;
 	VEC(int) class_of;		/* [hosts] */
+	struct strmap addresses;	/* of devices, to their numbers */
 	VEC(bool) device_unsure;	/* [devices] its size is not known */
 	struct conf_place *tx_at, *rx_at;	/* [ports] the fibre's entry */
 	bool requested;			/* jobs being read are not in the text */

@@ -140,7 +140,7 @@ const char *rpc_timeout_format(int ms, char *buf);
  * grpc-status-details-bin. */
 
 /* Clients take 8 KiB of trailers or so in all. */
-#define RPC_MAX_DETAILS 2000
+#define RPC_MAX_DETAILS 4500
 
 /* Appends one ResourceInfo to the details of a call's status. False, and nothing done,
  * when there is no room left. */

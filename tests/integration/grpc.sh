@@ -40,7 +40,7 @@ client() {
 	tap "grpcio: $*" $status
 }
 
-client unary brief stream errors details health deadline reflection watchers crowd
+client unary brief stream errors details mistakes health deadline reflection watchers crowd
 control ocs0 "fault refuse-port=o5" >/dev/null
 fabric "$T/other.yaml" 'Ring(4)'
 FABRIC=$T/other.yaml client failed_circuits

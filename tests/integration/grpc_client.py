@@ -127,6 +127,47 @@ def details():
         passed("details: google.rpc.Status with the place")
 
 
+def mistakes():
+    """All mistakes of a file, of whatever kind; and which number is not one."""
+    config = b"weft: 1\nfabric: x\nhosts:\n" + b"".join(
+        b"  - { name: h%d, rate: 1 }\n" % i for i in range(7))
+    config += (b"switches:\n  - { name: s, size: 4x4, driver: nobodys }\n"
+               b"  - { name: t, size: 4x4, driver: sim, options: { colour: red } }\n"
+               b"  - { name: u, size: 4x4, driver: polatis-scpi, address: 'x:1' }\n"
+               b"  - { name: v, size: 4x4, driver: polatis-scpi, address: 'x:1' }\n")
+    try:
+        list(method(FABRIC, "Plan")(message(
+            "weft.v1.PlanRequest", name="m.yaml", config=config), timeout=10))
+        raise AssertionError("planned")
+    except grpc.RpcError as e:
+        got = message("google.rpc.Status")
+        got.ParseFromString(dict(e.trailing_metadata())["grpc-status-details-bin"])
+        found = []
+        for d in got.details:
+            r = message("google.rpc.ResourceInfo")
+            r.ParseFromString(d.value)
+            found.append((r.resource_type, r.resource_name, r.description))
+        mistakes = [m for m in found if m[0] == "mistake"]
+        assert len(mistakes) >= 17, found
+        assert mistakes[0][1].startswith("m.yaml:4:"), mistakes
+        for words in "nobodys", "colour", "v: address: x:1 is that of u":
+            assert any(words in m[2] for m in mistakes), (words, mistakes)
+    for name in "History", "Audit", "ExternalChanges":
+        f = method(FABRIC, name)
+        assert code_of(lambda: f(message(f"weft.v1.{name}Request", limit=-3), timeout=10)) == \
+            grpc.StatusCode.INVALID_ARGUMENT
+    for field in "size_bytes", "min_ports", "channels", "duration_ns":
+        fields = {"name": "j", "count": 2, "size_bytes": 1 << 20, "collective": "allreduce"}
+        fields[field] = -1
+        try:
+            list(method("weft.v1.JobsService", "RequestJob")(
+                message("weft.v1.RequestJobRequest", **fields), timeout=10))
+            raise AssertionError("requested")
+        except grpc.RpcError as e:
+            assert e.details().startswith(field + ": "), e.details()
+    passed("all mistakes are told, and which field is out of range")
+
+
 def failed_circuits():
     """The fabric of the file $FABRIC on a switch that refuses port 5."""
     with open(os.environ["FABRIC"], "rb") as f:

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "controller/cli/core/private.h"
+#include "controller/dry_run/dry_run.h"
 #include "controller/store/store.h"
 #include "lib/base/alloc.h"
 #include "lib/base/log.h"
@@ -62,6 +63,7 @@ int cli_main(int argc, char **argv)
 	}
 	uv_replace_allocator(x_malloc, x_realloc, x_new, free);
 	json_set_alloc_funcs(x_malloc, free);
+	model_check_devices_by(dry_run_check);
 	rpc_set_allocators();
 	store_set_allocators();
 	r = cli_parse(cli_root, argc, argv, &c, &err);

@@ -9,79 +9,6 @@
 
 /* ---- check ---- */
 
-/* "device: what "name" does not exist", at the device's line of the fabric
- * file. */
-static int bad_device(const struct model_fabric *f, const struct model_device *d, struct err *e,
-		      const char *what, const char *name)
-{
-	err_set(e, WEFT_EINVAL, "%s: %s \"%s\" does not exist", d->name, what, name);
-	err_at(e, f->config.name, d->place.line, d->place.col);
-	return e->code;
-}
-
-static bool has_option(const struct drv_class *cls, const char *key)
-{
-	for (const struct drv_option_spec *o = cls->options; o && o->key; o++) {
-		if (strcmp(o->key, key) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Driver and option names, which only the drivers know. */
-static void check_device(const struct model_fabric *f,
-			 const struct model_device *d, struct err_list *errs)
-{
-	const struct drv_class *cls = drv_find(d->driver);
-	struct err e = { 0 };
-
-	if (!cls) {
-		bad_device(f, d, &e, "driver", d->driver);
-		err_hint(&e, "\"weft device drivers\" lists them");
-		err_list_add(errs, &e);
-		return;
-	}
-	if ((cls->kind == DRV_RING) != (d->kind == MODEL_RING)) {
-		err_set(&e, WEFT_EINVAL, "%s: driver \"%s\" is for %s", d->name,
-			d->driver,
-			cls->kind == DRV_RING ? "rings" : "switches");
-		err_at(&e, f->config.name, d->place.line, d->place.col);
-		err_list_add(errs, &e);
-	}
-	for (int i = 0; i < d->n_options; i++) {
-		if (!has_option(cls, d->options[i].key)) {
-			bad_device(f, d, &e, "option", d->options[i].key);
-			err_hint(&e, "\"weft device drivers %s\" lists them", cls->name);
-			err_list_add(errs, &e);
-		}
-	}
-}
-
-/* All mistakes of all devices in the order of the file: all but the last are
- * printed, the last is in err. */
-static int check_devices(const struct model_fabric *f, struct err *err)
-{
-	struct err_list errs = { 0 };
-	int r = 0;
-
-	for (int i = 0; i < f->n_devices; i++) {
-		const struct model_device *d = &f->devices[i];
-
-		/* A patch panel is moved by hand. */
-		if (d->kind != MODEL_PANEL || d->driver[0]) {
-			check_device(f, d, &errs);
-		}
-	}
-	if (errs.n > 0) {
-		err_list_sort(&errs);
-		r = errs.v[0].code;
-		cli_report_list(&errs, err);
-	}
-	err_list_fini(&errs);
-	return r;
-}
-
 /* What a plan refuses in this file whatever the devices hold, as for devices
  * that are all dark. */
 static int check_plan(const struct model_fabric *f, struct err *err)
@@ -102,7 +29,7 @@ int cmd_check(struct cli *c, struct err *err)
 	struct out *o;
 	int r = cli_load_fabric(c->argv[0], &f, err);
 
-	if (r || (r = check_devices(f, err)) || (r = check_plan(f, err))) {
+	if (r || (r = check_plan(f, err))) {
 		model_free(f);
 		return r;
 	}

@@ -169,6 +169,7 @@ static void run_free(uv_work_t *req)
 	buf_fini(&r->steps);
 	job_rows_fini(&r->rows);
 	model_config_fini(&r->config);
+	err_list_fini(&r->errs);
 	free(r->only);
 	/* And the daemon is small. */
 	malloc_trim(0);
@@ -223,21 +224,21 @@ void plan_queue_slot(struct plan_queue *q, void (*run)(struct plan_request *r), 
 
 /* ---- the worker ---------------------------------------------------------- */
 
-/* The first error of a configuration, and how many more there are. */
-static int parse(const struct model_config *config, struct model_fabric **out, struct err *err)
+/* The first error of a configuration, and how many more there are; errs gets all. */
+static int parse(const struct model_config *config, struct model_fabric **out,
+		 struct err_list *errs, struct err *err)
 {
-	struct err_list errs = { .max = 1 };
-	int rc = model_parse_config(config, out, &errs);
+	int rc = model_parse_config(config, out, errs);
+	int more = errs->n + errs->dropped - 1;
 
-	if (rc && errs.n > 0) {
-		*err = errs.v[0];
+	if (rc && errs->n > 0) {
+		*err = errs->v[0];
 	} else if (rc) {
 		err_set(err, rc, "%s: cannot be read", config->name);
 	}
-	if (rc && errs.dropped > 0) {
-		err_hint(err, "and %d more: \"weft check\" shows all", errs.dropped);
+	if (rc && more > 0) {
+		err_hint(err, "and %d more: \"weft check\" shows all", more);
 	}
-	err_list_fini(&errs);
 	return rc;
 }
 
@@ -246,9 +247,9 @@ static void run_parse(uv_work_t *req)
 {
 	struct plan_request *r = req->data;
 
-	r->rc = parse(&r->config, &r->fabric, &r->err);
+	r->rc = parse(&r->config, &r->fabric, &r->errs, &r->err);
 	if (r->rc == 0 && !r->offline) {
-		r->rc = parse(&r->config, &r->probe, &r->err);
+		r->rc = parse(&r->config, &r->probe, &r->errs, &r->err);
 	}
 }
 
@@ -480,8 +481,10 @@ static int find_present(struct store *store, struct store_config *out, struct er
 static int use_config(struct plan_queue *q, const struct model_config *config, struct err *err)
 {
 	struct model_fabric *f = NULL;
-	int rc = parse(config, &f, err);
+	struct err_list errs = { .max = 1 };
+	int rc = parse(config, &f, &errs, err);
 
+	err_list_fini(&errs);
 	if (rc) {
 		return rc;
 	}

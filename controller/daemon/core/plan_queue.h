@@ -90,6 +90,7 @@ struct plan_request {
 	bool bare_picture;	/* of the fabric alone: nothing is applied */
 	int rc;			/* 0, or the WEFT_E... of err */
 	struct err err;
+	struct err_list errs;	/* all mistakes of the configuration */
 	/* Last change to the base before planning; NULL: none. On the loop. It
 	 * may set `waits`: planning begins with plan_request_go_on then. */
 	int (*prepare)(struct plan_request *r, struct err *err);

@@ -167,6 +167,18 @@ static int send_picture(const struct plan_request *w, struct err *err)
 	return r;
 }
 
+/* The error of the call is the first of several; each gets its place and words. */
+static void add_mistakes(struct rpc_call *call, const struct err_list *errs)
+{
+	char place[ERR_FILE_MAX + 24];
+
+	for (int i = 0; errs->n > 1 && i < errs->n; i++) {
+		snprintf(place, sizeof(place), "%s:%d:%d", errs->v[i].file, errs->v[i].line,
+			 errs->v[i].col);
+		rpc_call_add_resource(call, "mistake", place, errs->v[i].msg);
+	}
+}
+
 /* Sends what there is and ends the call; a client that is gone gets nothing. */
 static void end_plan(struct plan_call *p, int r)
 {
@@ -184,6 +196,9 @@ static void end_plan(struct plan_call *p, int r)
 	}
 	if (p->call && r == 0 && p->want_picture) {
 		r = send_picture(w, &w->err);
+	}
+	if (p->call && r) {
+		add_mistakes(p->call, &w->errs);
 	}
 	call_end(p->call, r, &w->err);
 	vec_fini(&p->parts);

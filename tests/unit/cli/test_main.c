@@ -225,6 +225,34 @@ static void test_check_knows_drivers(void **state)
 	assert_non_null(strstr(f->err, "hint: "));
 }
 
+/* Whatever their kind, by each command that reads a file. */
+static void test_all_mistakes_in_one_run(void **state)
+{
+	static const char *const commands[] = {
+		"weft check @/f.yaml", "weft plan --offline -f @/f.yaml",
+	};
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 2; i++) {
+		write_file(f, "f.yaml", "weft: 1\nfabric: x\n"
+			   "hosts: [ { name: a, prots: p0 } ]\nswitches:\n"
+			   "  - { name: s, size: 4x4, driver: sym }\n"
+			   "  - { name: t, size: 4x4, driver: sim, options: { colour: red } }\n"
+			   "  - { name: u, size: 4x4, driver: sim, address: 'x:1' }\n"
+			   "  - { name: v, size: 4x4, driver: sim, address: 'x:1' }\n");
+		assert_int_equal(weft(f, commands[i]), 65);
+		assert_non_null(strstr(f->err, "'prots'"));
+		assert_non_null(strstr(f->err, "f.yaml:5:13: s: driver \"sym\""));
+		assert_non_null(strstr(f->err, "f.yaml:6:13: t: option \"colour\""));
+		assert_non_null(strstr(f->err, "f.yaml:8:49: v: address: x:1 is that of u"));
+		write_file(f, "f.yaml", "weft: 1\nfabric: x\nhosts: [ { name: a, ports: p0 } ]\n"
+			   "switches:\n  - { name: t, size: 4x4, driver: sim, "
+			   "options: { x: y } }\n");
+		assert_int_equal(weft(f, commands[i]), 65);
+		assert_non_null(strstr(f->err, "option \"x\" does not exist"));
+	}
+}
+
 static void test_plan_offline(void **state)
 {
 	struct fixture *f = *state;
@@ -687,7 +715,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_check),
 		T(test_check_names_every_mistake),
-		T(test_check_knows_drivers),
+		T(test_check_knows_drivers), T(test_all_mistakes_in_one_run),
 		T(test_plan_offline),
 		T(test_schedule_round_trip),
 		T(test_schedule_algorithms),
