@@ -192,7 +192,8 @@ static void check_order(struct model_build *b, const struct job_entry *e)
 	struct conf_place at = place_of(e, JOB_NODES);
 	int first = position_on(ring, e->job.hosts[0]), before = -1;
 
-	for (int i = 0; i < e->job.n_hosts; i++) {
+	/* A ring whose nodes could not be read has none, which is reported. */
+	for (int i = 0; i < e->job.n_hosts && ring->n_members > 0; i++) {
 		const char *name = b->hosts.v[e->job.hosts[i]].name;
 		int p = i ? position_on(ring, e->job.hosts[i]) : first;
 		int from = (p - first + ring->n_members) % ring->n_members;
