@@ -83,11 +83,22 @@ static bool read_addresses(struct model_build *b, struct device_entry *e)
 
 /* ---- what all devices have ---- */
 
-/* Copies the options as they stand: keys and values are the driver's to check.
- * */
-static void read_options(struct model_build *b, const struct conf_value *v,
+/* The text goes into plans, stores, exports and answers: no secret may be in it. */
+static void refuse_password(struct model_build *b, const char *object, const struct conf_node *key)
+{
+	if (strcmp(key->text, "password") == 0) {
+		err_hint(conf_error(b->r, key->at, WEFT_EINVAL,
+				    "%s: options: a password does not stand in a fabric", object),
+			 "write it to a file of mode 0600, and here: "
+			 "password_file: /PATH/OF/THAT/FILE");
+	}
+}
+
+/* Copies the options as they stand: keys and values are the driver's to check. */
+static void read_options(struct model_build *b, const struct device_entry *e,
 			 struct model_device *dev)
 {
+	const struct conf_value *v = &e->v[DEVICE_OPTIONS];
 	const struct conf_node *map = v->node;
 	int n = 0;
 
@@ -98,6 +109,7 @@ static void read_options(struct model_build *b, const struct conf_value *v,
 	for (const struct conf_node *k = map->first; k; k = k->next->next) {
 		struct model_option *o = &dev->options[n++];
 
+		refuse_password(b, e->object, k);
 		o->key = conf_arena_strndup(b->r->keep, k->text, strlen(k->text));
 		o->value = conf_arena_strndup(b->r->keep, k->next->text, strlen(k->next->text));
 	}
@@ -129,7 +141,7 @@ static void read_common(struct model_build *b, const struct device_entry *e,
 	if (e->v[DEVICE_AT_BOOT].ok) {
 		dev->at_boot = (enum model_external)(e->v[DEVICE_AT_BOOT].num + 1);
 	}
-	read_options(b, &e->v[DEVICE_OPTIONS], dev);
+	read_options(b, e, dev);
 	if (timeout->ok) {
 		dev->timeout_ms = timeout->num / 1000000;
 		if (timeout->num % 1000000 != 0) {

@@ -459,6 +459,9 @@ static int fill(struct store_text *r, struct err *err)
 	if (rc == 0) {
 		rc = check_all(r, err);
 	}
+	if (rc == 0) {
+		rc = store_move_passwords(r->s, err);
+	}
 	return db_end(r->s, rc, err);
 }
 

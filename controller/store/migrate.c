@@ -1,10 +1,10 @@
 /*
  * Bringing a store of an older format up to date.
  *
- * What SQL can do stands in tables.c. Beside it there is one thing to read:
- * up to format 12 the jobs that orchestrators had requested were YAML behind
- * the operator's text, after a line that marked them. They become rows of
- * change_job, and the text is what the operator wrote.
+ * What SQL can do stands in tables.c. Beside it there are texts to read. Up to
+ * format 12 the jobs that orchestrators had requested were YAML behind the operator's
+ * text, after a line that marked them. They become rows of change_job, and the text is
+ * what the operator wrote. Up to format 18 passwords might stand in it: secrets.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@
 #include "lib/conf/conf.h"
 
 #define APPLICATION_ID 2003134068
+#define WITHOUT_PASSWORDS 19	/* in its texts: this format and later ones */
 
 /* Refuses what is neither a store nor an empty file. */
 static int check_identity(struct store *s, int64_t *version, struct err *err)
@@ -206,32 +207,45 @@ static int put_jobs(struct store *s, const char *hash, const struct model_config
 	return rc;
 }
 
-/* Splits one text with jobs at its mark. */
-static int split_config(struct store *s, const char *hash, const char *text, size_t len,
-			struct err *err)
+int store_replace_config(struct store *s, const char *hash, const char *text, size_t len,
+			 struct err *err)
 {
-	size_t own = operator_len(text, len);
-	struct model_config config;
+	const struct model_config config = { .text = (char *)text, .len = len };
 	char new_hash[65];
 	int rc;
 
-	model_config_init(&config, "", text, own);
 	model_config_hash(&config, new_hash);
-	if ((rc = read_jobs(text + own, len - own, &config, err)) ||
-	    (rc = put_jobs(s, hash, &config, err)) ||
-	    (rc = db_run(s, err, "INSERT OR IGNORE INTO config VALUES (?, ?)", "sb", new_hash,
-			 config.text, (int)own)) ||
+	if ((rc = db_run(s, err, "INSERT OR IGNORE INTO config VALUES (?, ?)", "sb", new_hash,
+			 text, (int)len)) ||
 	    (rc = db_run(s, err, "UPDATE change SET config = ? WHERE config = ?", "ss", new_hash,
-			 hash)) ||
-	    (rc = db_run(s, err, "DELETE FROM config WHERE hash = ?", "s", hash))) {
+			 hash))) {
+		return rc;
+	}
+	return db_run(s, err, "DELETE FROM config WHERE hash = ?", "s", hash);
+}
+
+/* Splits a text with jobs at its mark. */
+static int split_config(struct store *s, const char *hash, const struct model_config *whole,
+			struct err *err)
+{
+	size_t own = operator_len(whole->text, whole->len);
+	struct model_config config;
+	int rc;
+
+	if (own == whole->len) {
+		return 0;
+	}
+	model_config_init(&config, "", whole->text, own);
+	if ((rc = read_jobs(whole->text + own, whole->len - own, &config, err)) ||
+	    (rc = put_jobs(s, hash, &config, err)) ||
+	    (rc = store_replace_config(s, hash, config.text, own, err))) {
 		err_wrap(err, "store %s: the jobs of a configuration", s->path);
 	}
 	model_config_fini(&config);
 	return rc;
 }
 
-/* Splits the configuration of this hash, if it has jobs. */
-static int split_by_hash(struct store *s, const char *hash, struct err *err)
+static int with_config(struct store *s, const char *hash, store_config_fn fn, struct err *err)
 {
 	struct model_config config = { 0 };
 	sqlite3_stmt *st;
@@ -247,19 +261,19 @@ static int split_by_hash(struct store *s, const char *hash, struct err *err)
 		rc = 0;
 	}
 	db_release(s, st);
-	if (rc == 0 && operator_len(config.text, config.len) < config.len) {
-		rc = split_config(s, hash, config.text, config.len, err);
+	if (rc == 0) {
+		rc = fn(s, hash, &config, err);
 	}
 	model_config_fini(&config);
 	return rc;
 }
 
-/* All configurations; the list is read first, because splitting changes it. */
-static int split_configs(struct store *s, struct err *err)
+/* The list is read first, because fn changes it. */
+int store_each_config(struct store *s, store_config_fn fn, struct err *err)
 {
 	VEC(char *) hashes = { 0 };
 	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT hash FROM config", "");
+	int rc = db_prepare(s, err, &st, "SELECT hash FROM config ORDER BY hash", "");
 
 	if (rc) {
 		return rc;
@@ -269,7 +283,7 @@ static int split_configs(struct store *s, struct err *err)
 	}
 	db_release(s, st);
 	for (size_t i = 0; i < hashes.n && rc == 0; i++) {
-		rc = split_by_hash(s, hashes.v[i], err);
+		rc = with_config(s, hashes.v[i], fn, err);
 	}
 	for (size_t i = 0; i < hashes.n; i++) {
 		free(hashes.v[i]);
@@ -311,10 +325,34 @@ static int create_state(struct store *s, struct err *err)
 	return db_run(s, err, "INSERT INTO state VALUES (1, ?, 1, 0, NULL)", "s", uuid);
 }
 
+/* From this version on, all tables and what SQL cannot do. */
+static int migrate_from(struct store *s, int64_t version, struct err *err)
+{
+	char sql[64];
+	int rc = 0;
+
+	for (int64_t v = version; v < STORE_VERSION && rc == 0; v++) {
+		if (sqlite3_exec(s->db, store_migrations[v], NULL, NULL, NULL)) {
+			rc = db_fail(s, err, "bring the format up to date");
+		}
+	}
+	if (rc == 0 && version > 0 && version < 13) {
+		rc = store_each_config(s, split_config, err);
+	}
+	if (rc == 0 && version > 0 && version < WITHOUT_PASSWORDS) {
+		rc = store_move_passwords(s, err);
+	}
+	if (rc == 0 && version == 0) {
+		rc = create_state(s, err);
+	}
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", STORE_VERSION);
+	return rc ? rc : db_run(s, err, sql, "");
+}
+
 int store_migrate(struct store *s, struct err *err)
 {
 	int64_t version;
-	char sql[64];
+	bool tells;
 	int rc = check_identity(s, &version, err);
 
 	if (rc || version == STORE_VERSION) {
@@ -323,26 +361,16 @@ int store_migrate(struct store *s, struct err *err)
 	if (version > STORE_VERSION) {
 		return open_newer(s, version, err);
 	}
-	rc = db_run(s, err, "BEGIN IMMEDIATE", "");
-	if (rc) {
+	tells = version > 0 && version < WITHOUT_PASSWORDS;
+	if ((tells && (rc = store_forget_freed(s, err))) ||
+	    (rc = db_run(s, err, "BEGIN IMMEDIATE", ""))) {
 		return rc;
 	}
 	/* Another one may have done it meanwhile. */
 	rc = check_identity(s, &version, err);
-	for (int64_t v = version; v < STORE_VERSION && rc == 0; v++) {
-		if (sqlite3_exec(s->db, store_migrations[v], NULL, NULL, NULL)) {
-			rc = db_fail(s, err, "bring the format up to date");
-		}
+	if (rc == 0 && version < STORE_VERSION) {
+		rc = migrate_from(s, version, err);
 	}
-	if (rc == 0 && version > 0 && version < 13) {
-		rc = split_configs(s, err);
-	}
-	if (rc == 0 && version == 0) {
-		rc = create_state(s, err);
-	}
-	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", STORE_VERSION);
-	if (rc == 0) {
-		rc = db_run(s, err, sql, "");
-	}
-	return db_end(s, rc, err);
+	rc = db_end(s, rc, err);
+	return rc || !tells ? rc : db_run(s, err, "PRAGMA wal_checkpoint(TRUNCATE)", "");
 }

@@ -221,6 +221,10 @@ int base_option_ints(const struct drv_class *cls, const struct drv_config *cfg,
  * whether it is the first. WEFT_EINVAL. */
 int base_option_choice(const struct drv_class *cls, const struct drv_config *cfg, const char *key,
 		       const char *first, const char *second, bool *is_first, struct err *err);
+/* An option that names a file, or is empty. The path is absolute: a fabric's text comes to weftd
+ * without the folder that it was written in. WEFT_EINVAL. */
+int base_option_path(const struct drv_class *cls, const struct drv_config *cfg, const char *key,
+		     char path[SECRET_PATH_MAX], struct err *err);
 /* Reads what BASE_SSH_OPTIONS lists; *use is false, too, for a class without
  * them. The files are not looked at. WEFT_EINVAL. */
 int base_option_ssh(const struct drv_class *cls, const struct drv_config *cfg,

@@ -118,15 +118,15 @@ int base_option_choice(const struct drv_class *cls, const struct drv_config *cfg
 	return 0;
 }
 
-/* A path must mean the same wherever weftd was started. */
-static int take_path(const struct drv_class *cls, const struct drv_config *cfg,
-		     const char *key, char *path, struct err *err)
+int base_option_path(const struct drv_class *cls, const struct drv_config *cfg, const char *key,
+		     char path[SECRET_PATH_MAX], struct err *err)
 {
 	const char *text = base_option(cls, cfg, key);
 
-	if ((text[0] && text[0] != '/') || strlen(text) >= SSH_PATH_MAX) {
-		return err_set(err, WEFT_EINVAL, "option %s=%s: expected an absolute path of "
-			       "at most %d characters", key, text, SSH_PATH_MAX - 1);
+	if ((text[0] && text[0] != '/') || strlen(text) >= SECRET_PATH_MAX) {
+		/* Which is not shown: it may be the secret itself. */
+		return err_set(err, WEFT_EINVAL, "option %s: expected an absolute path of at "
+			       "most %d characters", key, SECRET_PATH_MAX - 1);
 	}
 	memcpy(path, text, strlen(text) + 1);
 	return 0;
@@ -164,9 +164,9 @@ int base_option_ssh(const struct drv_class *cls, const struct drv_config *cfg,
 			       "as, 1 to %d characters", user, SSH_USER_MAX - 1);
 	}
 	memcpy(ssh->user, user, strlen(user) + 1);
-	if ((rc = take_path(cls, cfg, "key", ssh->key, err)) ||
-	    (rc = take_path(cls, cfg, "password_file", ssh->password_file, err)) ||
-	    (rc = take_path(cls, cfg, "known_hosts", ssh->known_hosts, err))) {
+	if ((rc = base_option_path(cls, cfg, "key", ssh->key, err)) ||
+	    (rc = base_option_path(cls, cfg, "password_file", ssh->password_file, err)) ||
+	    (rc = base_option_path(cls, cfg, "known_hosts", ssh->known_hosts, err))) {
 		return rc;
 	}
 	if (!ssh->key[0] && !ssh->password_file[0]) {

@@ -64,6 +64,18 @@ int secret_read(const char *path, char **text, size_t *len, struct err *err)
 	return 0;
 }
 
+void secret_hide(char *text, const char *secret)
+{
+	size_t len = strlen(secret);
+	char *end;
+
+	for (char *at = strstr(text, secret); at; at = strstr(at, secret)) {
+		end = at + len;
+		*at++ = '*';
+		memmove(at, end, strlen(end) + 1);
+	}
+}
+
 int secret_read_line(const char *path, char **line, struct err *err)
 {
 	int rc = secret_read(path, line, NULL, err);

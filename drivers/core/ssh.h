@@ -18,18 +18,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "drivers/core/secret.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
-#define SSH_PATH_MAX 256
 #define SSH_USER_MAX 64
 
 /* How to log in. At least one of key and password_file is there. */
 struct ssh_conf {
 	char user[SSH_USER_MAX];
-	char key[SSH_PATH_MAX];			/* private; "": none */
-	char password_file[SSH_PATH_MAX];	/* its first line; "": none */
-	char known_hosts[SSH_PATH_MAX];
+	char key[SECRET_PATH_MAX];			/* private; "": none */
+	char password_file[SECRET_PATH_MAX];	/* its first line; "": none */
+	char known_hosts[SECRET_PATH_MAX];
 };
 
 struct ssh;

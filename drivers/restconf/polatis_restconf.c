@@ -80,12 +80,14 @@ static void misunderstood(struct restconf *p, int rc, struct err *err)
 	base_end(&p->h, rc, err);
 }
 
+/* But for the words of a device that refuses the log-in, and may say it back. */
 static void trace_answer(struct restconf *p, const struct http_answer *a)
 {
+	bool has_words = a->len && a->status != 401;
 	struct buf b = { 0 };
 
 	if (p->h.drv.trace) {
-		buf_printf(&b, "%d%s%s", a->status, a->len ? " " : "", a->body);
+		buf_printf(&b, "%d%s%s", a->status, has_words ? " " : "", has_words ? a->body : "");
 		base_trace(&p->h, buf_cstr(&b), true);
 		buf_fini(&b);
 	}
@@ -808,21 +810,25 @@ static void restconf_fini(struct driver_base *h)
 	free(p->key);
 }
 
-/* Copies texts; an empty one is NULL. */
-static void take_texts(struct restconf *p, const struct drv_class *cls,
-		       const struct drv_config *cfg)
+/* Copies user and paths; an empty one is NULL. */
+static int take_texts(struct restconf *p, const struct drv_class *cls,
+		      const struct drv_config *cfg, struct err *err)
 {
 	const struct {
 		const char *key;
 		char **to;
-	} texts[] = { { "user", &p->user }, { "password_file", &p->password_file },
-		      { "tls_ca", &p->ca }, { "tls_cert", &p->cert }, { "tls_key", &p->key } };
+	} paths[] = { { "password_file", &p->password_file }, { "tls_ca", &p->ca },
+		      { "tls_cert", &p->cert }, { "tls_key", &p->key } };
+	const char *user = base_option(cls, cfg, "user");
+	char path[SECRET_PATH_MAX];
+	int rc = 0;
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		const char *text = base_option(cls, cfg, texts[i].key);
-
-		*texts[i].to = text[0] ? x_dup(text) : NULL;
+	p->user = user[0] ? x_dup(user) : NULL;
+	for (size_t i = 0; rc == 0 && i < sizeof(paths) / sizeof(paths[0]); i++) {
+		rc = base_option_path(cls, cfg, paths[i].key, path, err);
+		*paths[i].to = rc == 0 && path[0] ? x_dup(path) : NULL;
 	}
+	return rc;
 }
 
 /* What contradicts itself is refused, so that no user believes in a check
@@ -865,10 +871,10 @@ static int take_options(struct restconf *p, const struct drv_config *cfg, struct
 	    (rc = power_monitors_sides(&p->power, cls, cfg, err)) ||
 	    (rc = base_option_choice(cls, cfg, "list", "pair", "pairs", &single, err)) ||
 	    (rc = base_option_choice(cls, cfg, "tls", "yes", "no", &f->tls, err)) ||
-	    (rc = base_option_choice(cls, cfg, "tls_verify", "yes", "no", &f->verify, err))) {
+	    (rc = base_option_choice(cls, cfg, "tls_verify", "yes", "no", &f->verify, err)) ||
+	    (rc = take_texts(p, cls, cfg, err))) {
 		return rc;
 	}
-	take_texts(p, cls, cfg);
 	p->plural = !single;
 	f->device = p->h.drv.name;
 	f->address = p->h.address;

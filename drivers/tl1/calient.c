@@ -22,6 +22,7 @@
 #include "drivers/core/driver_base.h"
 #include "drivers/tl1/tl1_private.h"
 
+#define PASSWORD "admin"
 #define TYP_SWITCH_US 50000
 /* The group of circuits that were entered without one, as those of a bulk
  * are. */
@@ -29,7 +30,7 @@
 #define ADDRESS_MAX 24
 
 static const struct drv_option_spec options[] = {
-	TL1_OPTIONS("admin", "admin", "0"),
+	TL1_OPTIONS("admin", PASSWORD, "0"),
 	TL1_VERIFY_OPTIONS,
 	{ "group", "the group that our circuits are entered in", "WEFT" },
 	TL1_BULK_OPTIONS,
@@ -407,6 +408,7 @@ static const struct tl1_dialect dialect = {
 	.fini = forget_ports,
 	.begin_size = begin_ports,
 	.vendor = "CALIENT",
+	.password = PASSWORD,
 	.verify = true,
 	.settles = true,
 	.losses_from_power = true,

@@ -18,12 +18,13 @@
 #include "drivers/core/driver_base.h"
 #include "drivers/tl1/tl1_private.h"
 
+#define PASSWORD "admin"
 #define TYP_SWITCH_US 25000
 #define IN_BASE 10000
 #define OUT_BASE 20000
 
 static const struct drv_option_spec options[] = {
-	TL1_OPTIONS("admin", "admin", "80"),
+	TL1_OPTIONS("admin", PASSWORD, "80"),
 	TL1_VERIFY_OPTIONS,
 	{ "opmode", "when a connect is answered: sync or async", "sync" },
 	{ "power", "read the power of ports without a circuit too: yes or no",
@@ -331,6 +332,7 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg, str
 static const struct tl1_dialect dialect = {
 	.init = parse_options,
 	.vendor = "Glimmerglass",
+	.password = PASSWORD,
 	.verify = true,
 	.settles = true,
 	.typ_switch_us = TYP_SWITCH_US,

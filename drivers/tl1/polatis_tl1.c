@@ -15,10 +15,11 @@
 #include "drivers/scpi/scpi.h"
 #include "drivers/tl1/tl1_private.h"
 
+#define PASSWORD "root"
 #define TYP_SWITCH_US 42000
 
 static const struct drv_option_spec options[] = {
-	TL1_OPTIONS("root", "root", "0"),
+	TL1_OPTIONS("root", PASSWORD, "0"),
 	TL1_VERIFY_OPTIONS,
 	{ "power", "read the power monitors: yes or no", "no" },
 	MONITOR_OPTIONS,
@@ -281,6 +282,7 @@ static int parse_power(struct tl1_switch *s, const struct drv_config *cfg, struc
 static const struct tl1_dialect dialect = {
 	.init = parse_power,
 	.vendor = "Polatis",
+	.password = PASSWORD,
 	.any_to_any = true,
 	.verify = true,
 	.losses_from_power = true,

@@ -96,6 +96,7 @@ struct tl1_dialect {
 	/* Before the size is asked for; NULL: nothing. */
 	void (*begin_size)(struct tl1_switch *s);
 	const char *vendor;		/* begins the identity */
+	const char *password;		/* of its devices as they are sold */
 	bool verify;	/* what is confirmed is read back */
 	bool settles;	/* some time later: it may still fail */
 	bool any_to_any;	/* knows such models */
@@ -119,10 +120,11 @@ struct tl1_dialect {
 	bool (*port)(const struct tl1_switch *s, const char *text, bool *is_out, int *index);
 };
 
-/* What every TL1 class has among its options. */
-#define TL1_OPTIONS(user, password, idle)                                           \
-	{ "user", "who logs in; empty: no log-in", user },                       \
-	{ "password", "the user's password", password },                     \
+/* What every TL1 class has among its options; password is its dialect's. */
+#define TL1_OPTIONS(user, password, idle)                                    \
+	{ "user", "who logs in; empty: no log-in", user },                   \
+	{ "password_file", "file whose first line is the password; empty: "  \
+	  "it is the maker's, " password, "" },                              \
 	{ "tid", "target name in commands; learned when empty", "" },        \
 	{ "gap_ms", "least time between two commands", "20" },               \
 	{ "settle_ms", "wait before a read-back", "50" },                    \
@@ -147,7 +149,9 @@ struct tl1_switch {
 	int64_t gap_ms, settle_ms, complete_ms, idle_s;
 	bool want_power;
 	struct power_monitors monitors;	/* where losses come from powers */
-	char user[DRV_NAME_MAX], password[DRV_NAME_MAX];
+	char user[DRV_NAME_MAX];
+	char password_file[SECRET_PATH_MAX];
+	char *password;			/* from there, while it logs in; or NULL */
 	char extra[DRV_NAME_MAX];	/* an option of the dialect */
 
 	/* the session */
@@ -206,6 +210,8 @@ int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c, struct 
  * WEFT_EVERIFY as base_port(). */
 int tl1_note_power(struct tl1_switch *s, const char *line, const char *name,
 		   bool is_out, int index, struct err *err);
+/* Whether it may stand in commands, in size bytes with its end. */
+bool tl1_is_text(const char *text, size_t size);
 /* Copies an option's text into out (size bytes) if it may stand in commands.
  * WEFT_EINVAL. */
 int tl1_text_option(const struct drv_class *cls, const struct drv_config *cfg,
@@ -236,6 +242,8 @@ void tl1_denied_text(const struct tl1_message *m, char *text, size_t size);
 void tl1_fail_denied(struct tl1_switch *s, const char *what, const struct tl1_message *m);
 /* Frees the pages of an answer that is not whole. */
 void tl1_forget_pages(struct tl1_switch *s);
+/* Wipes the password, if it is there. */
+void tl1_forget_password(struct tl1_switch *s);
 void tl1_stop(struct driver_base *h);
 
 /* ---- tl1_switch.c -------------------------------------------------------- */

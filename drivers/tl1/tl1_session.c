@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/core/secret.h"
 #include "drivers/tl1/tl1_private.h"
 #include "lib/base/alloc.h"
 #include "lib/base/log.h"
@@ -33,6 +34,13 @@ void tl1_denied_text(const struct tl1_message *m, char *text, size_t size)
 	}
 }
 
+/* The question that is out was not carried out. */
+static void fail_not_done(struct tl1_switch *s, int rc, const struct err *err)
+{
+	base_settle_unknown(&s->h, s->partly_done ? DRV_UNKNOWN : DRV_SKIPPED, err->msg);
+	base_end(&s->h, rc, err);
+}
+
 void tl1_fail_denied(struct tl1_switch *s, const char *what, const struct tl1_message *m)
 {
 	char text[DRV_TEXT_MAX];
@@ -40,8 +48,7 @@ void tl1_fail_denied(struct tl1_switch *s, const char *what, const struct tl1_me
 
 	tl1_denied_text(m, text, sizeof(text));
 	err_set(&err, WEFT_EDEVICE, "%s: %s denied: %s %s", s->h.drv.name, what, m->code, text);
-	base_settle_unknown(&s->h, s->partly_done ? DRV_UNKNOWN : DRV_SKIPPED, err.msg);
-	base_end(&s->h, WEFT_EDEVICE, &err);
+	fail_not_done(s, WEFT_EDEVICE, &err);
 }
 
 /* ---- questions ----------------------------------------------------------- */
@@ -89,13 +96,38 @@ static bool logged_in(const struct tl1_switch *s)
 	return tcp_connected(s->h.session) && s->logged_session == tcp_sessions(s->h.session);
 }
 
+void tl1_forget_password(struct tl1_switch *s)
+{
+	secret_free(s->password);
+	s->password = NULL;
+}
+
+static int read_password(struct tl1_switch *s, struct err *err)
+{
+	const char *file = s->password_file;
+	int rc = file[0] ? secret_read_line(file, &s->password, err) : 0;
+
+	if (rc == 0 && s->password && !tl1_is_text(s->password, DRV_NAME_MAX)) {
+		rc = secret_unusable(file, "TL1 knows no password so long, or with a blank, colon, "
+				     "semicolon, comma or quote", err);
+		tl1_forget_password(s);
+	}
+	return rc ? err_wrap(err, "%s: option password_file", s->h.drv.name) : 0;
+}
+
 static void log_in(struct tl1_switch *s)
 {
 	struct tl1_command c;
 	char tail[DRV_NAME_MAX + 4];
+	struct err err = { 0 };
 
+	tl1_forget_password(s);
+	if (read_password(s, &err)) {
+		fail_not_done(s, err.code, &err);
+		return;
+	}
 	s->phase = TL1_LOGGING_IN;
-	snprintf(tail, sizeof(tail), "::%s", s->password);
+	snprintf(tail, sizeof(tail), "::%s", s->password ? s->password : s->dialect->password);
 	tl1_command(&c, "ACT-USER", s->user, tail);
 	send_command(s, &c);
 }
@@ -203,6 +235,14 @@ static enum tcp_verdict judge_response(struct tl1_switch *s, const struct tl1_me
 	return m->tag > 0 && m->tag <= s->tag && m->tag != tag ? TCP_IGNORE : TCP_NONSENSE;
 }
 
+/* While it logs in, a device may say the password back. */
+static void hide_in(const struct tl1_switch *s, char *text)
+{
+	if (s->password) {
+		secret_hide(text, s->password);
+	}
+}
+
 /* A report that came without a request becomes an event. */
 static void report_event(struct tl1_switch *s, const struct tl1_message *m)
 {
@@ -215,6 +255,7 @@ static void report_event(struct tl1_switch *s, const struct tl1_message *m)
 
 	snprintf(text, sizeof(text), "%s%s%s", m->report,
 		 m->remark[0] ? " " : "", m->remark);
+	hide_in(s, text);
 	ev.has_port = m->n_lines > 0 && s->dialect->port(s, m->lines[0].text, &ev.is_out,
 							 &ev.index);
 	if (!s->h.drv.event) {
@@ -283,6 +324,7 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 		join_pages(s, &m);
 	}
 	if (rc) {
+		tl1_forget_password(s);
 		tl1_message_fini(&m);
 		base_misunderstood(&s->h, rc, &err);
 		return;
@@ -293,6 +335,8 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 	n_pages = s->n_lines;
 	s->lines = NULL;
 	s->n_lines = 0;
+	hide_in(s, m.remark);
+	tl1_forget_password(s);
 	take_answer(s, &m);
 	for (size_t i = 0; i < n_pages; i++) {
 		free(pages[i].text);
@@ -306,6 +350,7 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 	struct tl1_switch *s = arg;
 	bool unknown = s->partly_done || (sent && s->phase == TL1_ASKING);
 
+	tl1_forget_password(s);
 	if (s->phase == TL1_LOGGING_OUT) {
 		stop_for_good(s);
 		return;
@@ -336,6 +381,7 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 
 	for (char *line = text ? strtok_r(text, "\r\n", &rest) : NULL; line;
 	     line = strtok_r(NULL, "\r\n", &rest)) {
+		hide_in(s, line);
 		hide_password(line);
 		base_trace(&s->h, line, is_reply);
 	}

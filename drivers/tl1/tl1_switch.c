@@ -259,6 +259,7 @@ static void tl1_fini(struct driver_base *h)
 	if (s->dialect && s->dialect->fini) {
 		s->dialect->fini(s);
 	}
+	tl1_forget_password(s);
 	tl1_forget_pages(s);
 	buf_fini(&s->bulk_list);
 	buf_fini(&s->record);
@@ -266,22 +267,24 @@ static void tl1_fini(struct driver_base *h)
 	xc_map_fini(&s->map);
 }
 
+bool tl1_is_text(const char *text, size_t size)
+{
+	const char *p = text;
+
+	while (isgraph((unsigned char)*p) && !strchr(":;,\"", *p)) {
+		p++;
+	}
+	return !*p && strlen(text) < size;
+}
+
 int tl1_text_option(const struct drv_class *cls, const struct drv_config *cfg,
 		    const char *key, char *out, size_t size, struct err *err)
 {
 	const char *text = base_option(cls, cfg, key);
 
-	for (const char *p = text; *p; p++) {
-		if (!isgraph((unsigned char)*p) || strchr(":;,\"", *p)) {
-			return err_set(err, WEFT_EINVAL, "option %s: no blank, "
-				       "colon, semicolon, comma or quote may "
-				       "be in it", key);
-		}
-	}
-	if (strlen(text) >= size) {
-		return err_set(err, WEFT_EINVAL,
-			       "option %s is over %d characters", key,
-			       (int)size - 1);
+	if (!tl1_is_text(text, size)) {
+		return err_set(err, WEFT_EINVAL, "option %s: expected at most %d characters, and "
+			       "no blank, colon, semicolon, comma or quote", key, (int)size - 1);
 	}
 	memcpy(out, text, strlen(text) + 1);
 	return 0;
@@ -302,7 +305,7 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg, str
 
 	if ((rc = base_option_ints(cls, cfg, numbers, sizeof(numbers) / sizeof(numbers[0]), err)) ||
 	    (rc = tl1_text_option(cls, cfg, "user", s->user, sizeof(s->user), err)) ||
-	    (rc = tl1_text_option(cls, cfg, "password", s->password, sizeof(s->password), err)) ||
+	    (rc = base_option_path(cls, cfg, "password_file", s->password_file, err)) ||
 	    (rc = tl1_text_option(cls, cfg, "tid", s->tid, sizeof(s->tid), err))) {
 		return rc;
 	}

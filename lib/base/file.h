@@ -21,9 +21,8 @@ int file_read(const char *path, size_t max, char **data, size_t *len, struct err
 #define FILE_PUBLIC 0777	/* all whom the umask leaves */
 #define FILE_PRIVATE 0600	/* its owner */
 
-/* The ceiling for what is made from the file `source` and holds its secrets
- * (a plan holds a fabric's passwords): its mode, without the group's bits when
- * our group is another. FILE_PRIVATE when there is no such regular file. */
+/* The ceiling for what is made from the file `source` and says what that does: its mode, without
+ * the group's bits when our group is another. FILE_PRIVATE when there is no such regular file. */
 int file_ceiling(const char *source);
 
 /*

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/conf/conf.h"
 #include "tests/unit/model/invariants.h"
 
 #define MAX_BYTES 65536
@@ -38,6 +39,32 @@ static void try_fabric(const char *text, size_t len)
 	err_list_fini(&errs);
 }
 
+static int keep(const char *value, struct buf *out, void *arg, struct err *err)
+{
+	(void)arg;
+	(void)err;
+	HOLDS(strlen(value) <= MAX_BYTES);
+	buf_str(out, "/\"\\");
+	return 0;
+}
+
+/* What is renamed once is there no more, and all else stays. */
+static void try_rename(const char *text, size_t len)
+{
+	struct buf once = { 0 }, twice = { 0 };
+	int n = conf_rename(text, len, "password", "p", keep, NULL, &once, NULL);
+
+	if (n >= 0) {
+		n = conf_rename(buf_cstr(&once), once.len, "password", "p", keep, NULL, &twice,
+				NULL);
+		HOLDS(n <= 0);
+		HOLDS(n < 0 || (twice.len == once.len &&
+				memcmp(buf_cstr(&twice), buf_cstr(&once), once.len) == 0));
+	}
+	buf_fini(&once);
+	buf_fini(&twice);
+}
+
 static void try_range(const uint8_t *data, size_t size)
 {
 	char *text = strndup((const char *)data, size);
@@ -62,6 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size <= MAX_BYTES) {
 		try_fabric((const char *)data, size);
+		try_rename((const char *)data, size);
 		try_range(data, size);
 	}
 	return 0;

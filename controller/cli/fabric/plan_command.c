@@ -210,9 +210,8 @@ int cmd_plan(struct cli *c, struct err *err)
 		cli_say(c, CLI_NORMAL, "warning: %s", v.summary->warnings[i]);
 	}
 	if (output) {
-		/* A plan holds the fabric's passwords. */
-		r = file_write_atomic(output, buf_cstr(&v.file), v.file.len,
-				      f ? file_ceiling(f->config.name) : FILE_PRIVATE, err);
+		/* It quotes the fabric, and says what devices hold. */
+		r = file_write_atomic(output, buf_cstr(&v.file), v.file.len, FILE_PRIVATE, err);
 	}
 	if (r == 0 && cli_has(c, "svg") && v.summary) {
 		r = draw_plan(c, &v, err);

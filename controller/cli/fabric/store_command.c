@@ -33,7 +33,7 @@ int cmd_store_export(struct cli *c, struct err *err)
 	if (r == 0) {
 		r = store_export(path, &what, &b, err);
 	}
-	/* A fabric's options may hold passwords. */
+	/* It has the fabric, and what users did. */
 	if (r == 0) {
 		r = file ? file_write_atomic(file, b.data, b.len, FILE_PRIVATE, err)
 			 : cli_write_data(NULL, &b, err);

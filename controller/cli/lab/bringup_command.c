@@ -7,8 +7,7 @@
  * was found is saved beside the fabric at every step (FABRIC.bringup.json)
  * and the same command goes on from there; --restart forgets it. When
  * something differs, a corrected fabric is written as FABRIC.found.yaml, and
- * the exit code is 2. A fabric file may hold passwords: neither file is more
- * readable than it is.
+ * the exit code is 2. Neither file is more readable than the fabric's.
  */
 #include <stdio.h>
 #include <stdlib.h>

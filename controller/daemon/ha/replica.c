@@ -269,6 +269,24 @@ static int follow_some(struct replica *r, int64_t at, struct err *err)
 	return rc;
 }
 
+/* A log of another format is not followed. One of an older format ends with this store where that
+ * had all of it before it was brought up to date: whoever leads then writes a snapshot. */
+static int check_format(struct replica *r, const char *log, int64_t at, struct err *err)
+{
+	const struct head *h = &r->head;
+
+	if (h->format == STORE_VERSION || (h->format < STORE_VERSION && at == h->position &&
+					   strcmp(log, h->log) == 0)) {
+		return 0;
+	}
+	err_set(err, WEFT_EUNSUPPORTED, "etcd has a log of format %d, this weftd writes %d: all of "
+		"them must be of one version", h->format, STORE_VERSION);
+	if (h->format < STORE_VERSION) {
+		err_hint(err, "one that had all of the log leads first, and writes it in its own");
+	}
+	return err->code;
+}
+
 /* May this store follow the log? *whole: only as a whole. */
 static int check_log(struct replica *r, bool *whole, struct err *err)
 {
@@ -277,10 +295,9 @@ static int check_log(struct replica *r, bool *whole, struct err *err)
 	bool fresh;
 	int rc;
 
-	if (r->head.format != STORE_VERSION) {
-		return err_set(err, WEFT_EUNSUPPORTED, "etcd has a log of format %d, this weftd "
-			       "writes %d: all of them must be of one version", r->head.format,
-			       STORE_VERSION);
+	rc = check_format(r, log, at, err);
+	if (rc) {
+		return rc;
 	}
 	if (strcmp(log, r->head.log) == 0) {
 		*whole = at < r->head.snapshot;
@@ -627,6 +644,9 @@ static int begin_term(struct replica *r, struct err *err)
 	if (rc == 0) {
 		store_publish(r->store, publish, r);
 		rc = store_new_term(r->store, err);
+	}
+	if (rc == 0 && r->head.format != STORE_VERSION) {
+		rc = write_snapshot(r, err);	/* what was before it goes */
 	}
 	return rc;
 }

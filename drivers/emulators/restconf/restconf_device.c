@@ -29,8 +29,8 @@
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 
-/* admin:root, as devices come */
-#define LOG_IN "Basic YWRtaW46cm9vdA=="
+/* admin:roo, and whatever follows: root, as devices come */
+#define LOG_IN "Basic YWRtaW46cm9v"
 #define STREAM_PATH "/api/streams/Polatis/json"
 #define EVENT_STREAM 1		/* mark of a session that listens */
 #define MAX_LOG 100
@@ -517,7 +517,7 @@ static bool other_answer(struct restconf_device *d, const struct rest_request *q
 			 struct rest_answer *a)
 {
 	struct faults *f = &d->e->faults;
-	char etag[40];
+	char etag[40], words[160];
 	int64_t status;
 
 	snprintf(etag, sizeof(etag), "\"1516-%llu\"", (unsigned long long)d->version);
@@ -525,8 +525,9 @@ static bool other_answer(struct restconf_device *d, const struct rest_request *q
 	    (set && faults_strike(f, FAULT_STATUS_SET, &status))) {
 		fail(d, a, (int)status, "operation-failed", "as the fault has it");
 		a->location = status / 100 == 3 ? "http://127.0.0.1:9/elsewhere" : NULL;
-	} else if (q->log_in[0] && strcmp(q->log_in, LOG_IN) != 0) {
-		fail(d, a, 401, "access-denied", "wrong user or password");
+	} else if (q->log_in[0] && strncmp(q->log_in, LOG_IN, strlen(LOG_IN)) != 0) {
+		snprintf(words, sizeof(words), "wrong user or password: %s", q->log_in);
+		fail(d, a, 401, "access-denied", words);
 	} else if (!strstr(q->accept, "json")) {
 		fail(d, a, 406, "invalid-value", "only JSON here");
 	} else if (!set && q->etag[0] && strcmp(q->etag, etag) == 0) {

@@ -5,7 +5,7 @@
  *
  * Reconstructed, since never seen from an optical switch: a page that is not
  * the last ends in `>`, denial codes where a vendor's are not known, and who
- * may log in (here every user whose password is the user name).
+ * may log in (here every user whose password begins with the user's name).
  */
 #include "drivers/emulators/tl1/tl1_device.h"
 
@@ -225,14 +225,16 @@ static void take_apart(char *command, struct tl1_request *q)
 	q->payload = rest;
 }
 
-/* The log-in here: the password is the user's name. A session that is logged
- * in already is denied. */
+/* The log-in here: the password begins with the user's name. A denial quotes what was given.
+ * A session that is logged in already is denied. */
 static const char *log_in(struct tl1_device *d, int64_t *session)
 {
 	const struct tl1_request *q = &d->request;
+	char remark[sizeof(d->remark)];
 
-	if (!q->aid[0] || strcmp(q->aid, q->payload) != 0) {
-		return tl1_deny(d, "PIUI", "wrong user or password");
+	if (!q->aid[0] || strncmp(q->payload, q->aid, strlen(q->aid)) != 0) {
+		snprintf(remark, sizeof(remark), "wrong user or password: %.60s", q->payload);
+		return tl1_deny(d, "PIUI", remark);
 	}
 	if (*session) {
 		return tl1_deny(d, "SROU", "Already logged in");

@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +36,7 @@ struct rig {
 	struct drv_config cfg;
 	struct drv_option options[RIG_MAX_OPTIONS];
 	char dir[64], address[96], control[108], state[108];
+	char password[108];	/* a file, from rig_password */
 	const char *driver;
 	char netns[64];		/* a namespace of its own, or "" */
 	const char *extra[2];	/* one more option of the emulator */
@@ -170,6 +172,17 @@ static inline void rig_option(struct rig *r, const char *key,
 	r->cfg.n_options++;
 }
 
+/* Writes the file that the option password_file names. */
+static inline void rig_password(const struct rig *r, const char *text)
+{
+	FILE *f = fopen(r->password, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fchmod(fileno(f), 0600), 0);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
 static inline void rig_init(struct rig *r, const char *driver, int n_in,
 			    int n_out, bool any_to_any)
 {
@@ -179,6 +192,7 @@ static inline void rig_init(struct rig *r, const char *driver, int n_in,
 	assert_non_null(mkdtemp(r->dir));
 	snprintf(r->control, sizeof(r->control), "%s/control", r->dir);
 	snprintf(r->state, sizeof(r->state), "%s/state", r->dir);
+	snprintf(r->password, sizeof(r->password), "%s/password", r->dir);
 	r->cfg = (struct drv_config){
 		.name = "dut", .address = r->address, .n_in = n_in,
 		.n_out = n_out, .any_to_any = any_to_any, .ring_fibres = 2,
@@ -265,6 +279,7 @@ static inline void rig_fini(struct rig *r)
 	drv_snapshot_fini(&r->snap);
 	assert_int_equal(uv_loop_close(&r->loop), 0);
 	unlink(r->state);
+	unlink(r->password);
 	unlink(r->control);
 	rmdir(r->dir);
 }

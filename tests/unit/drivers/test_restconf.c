@@ -226,42 +226,30 @@ static void circuits_do_not_vanish_by_an_unknown_path(void **state)
 
 /* ---- log-in and HTTPS ----------------------------------------------------------- */
 
-static void write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	close(fd);
-}
-
 static void logs_in_and_keeps_the_password_to_itself(void **state)
 {
-	char path[96];
 	struct rig *r = set_up();
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/password", r->dir);
 	rig_close(r);
 	rig_option(r, "user", "admin");
-	rig_option(r, "password_file", path);
+	rig_option(r, "password_file", r->password);
 	rig_open(r);
 	assert_int_equal(rig_snapshot(r), WEFT_EDENIED);
 	assert_non_null(strstr(r->err.msg, "password_file"));
-	write_file(path, "secret\n");
-	assert_int_equal(chmod(path, 0640), 0);
+	rig_password(r, "secret\n");
+	assert_int_equal(chmod(r->password, 0640), 0);
 	assert_int_equal(rig_snapshot(r), WEFT_EDENIED);
 	assert_non_null(strstr(r->err.msg, "others may read it"));
-	assert_int_equal(chmod(path, 0600), 0);
+	assert_int_equal(chmod(r->password, 0600), 0);
 	assert_int_equal(rig_snapshot(r), WEFT_EDEVICE);
 	assert_non_null(strstr(r->err.msg, "401"));
 	rig_close(r);
-	write_file(path, "root\r\nmore\n");
+	rig_password(r, "root\r\nmore\n");
 	rig_open(r);
 	assert_int_equal(rig_snapshot(r), 0);
 	assert_int_equal(rig_n_lines(r, '>', "secret") + rig_n_lines(r, '>', "uthorization") +
 			 rig_n_lines(r, '>', "Basic"), 0);
-	unlink(path);
 	tear_down(r);
 }
 

@@ -199,7 +199,8 @@ static void a_wrong_password_is_said(void **state)
 
 	(void)state;
 	rig_close(r);
-	rig_option(r, "password", "no");
+	rig_option(r, "password_file", r->password);
+	rig_password(r, "no\n");
 	rig_open(r);
 	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), WEFT_EDEVICE);
 	assert_non_null(strstr(r->err.msg, "log-in denied: PIUI"));
@@ -548,7 +549,8 @@ static void our_own_lock_is_no_obstacle(void **state)
 	(void)state;
 	rig_close(r);
 	rig_option(r, "user", "noc");
-	rig_option(r, "password", "noc");
+	rig_option(r, "password_file", r->password);
+	rig_password(r, "noc\n");
 	rig_open(r);
 	assert_int_equal(rig_submit(r, DRV_SAFE, 1, add), 0);
 	/* It goes out; this device has no exception for anybody. */
