@@ -185,7 +185,8 @@ static void check_drivers(struct model_build *b)
 	for (size_t i = 0; i < b->devices.n && check_device; i++) {
 		const struct model_device *d = &b->devices.v[i], *before = d - (i > 0);
 
-		if (d->driver[0] && (i == 0 || d->driver != before->driver ||
+		/* NULL: what stands there is no name, which is reported. */
+		if (d->driver && d->driver[0] && (i == 0 || d->driver != before->driver ||
 				     d->options != before->options)) {
 			check_device(d, b->f->pub.config.name, &found);
 		}
