@@ -8,8 +8,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "lib/base/buf.h"
@@ -106,64 +107,121 @@ static int write_all(int fd, const char *data, size_t len)
 	return 0;
 }
 
-static int sync_dir_of(const char *path)
+static int write_stdout(const void *data, size_t len, struct err *err)
 {
-	char copy[PATH_MAX];
-	int fd, rc;
+	return write_all(STDOUT_FILENO, data, len) == 0 ? 0 :
+	       err_errno(err, WEFT_EIO, errno, "standard output");
+}
 
-	snprintf(copy, sizeof(copy), "%s", path);
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+/* ---- where a path leads ----------------------------------------------------- */
+
+#define MAX_LINKS 40	/* as the kernel follows */
+
+/* A name in a folder that is held open, so that it stays what was looked at. */
+struct file_target {
+	int dir;		/* -1: none */
+	char name[PATH_MAX];
+	bool by_kernel;		/* a link of /proc, which leads where no name does */
+	bool of_another;		/* a link on the way is another user's, and not followed */
+};
+
+/* Goes to the folder of path, which is relative to the one before. */
+static int enter(struct file_target *t, const char *path)
+{
+	char folder[PATH_MAX], *slash;
+	int before = t->dir, flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	slash = strrchr(folder, '/');
+	snprintf(t->name, sizeof(t->name), "%s", path + (slash ? slash + 1 - folder : 0));
+	if (slash) {
+		slash[slash == folder] = '\0';	/* that of the root stays */
+	}
+	t->dir = openat(before < 0 ? AT_FDCWD : before, slash ? folder : ".", flags);
+	if (before >= 0) {
+		close(before);
+	}
+	return t->dir < 0 ? -1 : 0;
+}
+
+/* Whether a link may be followed: the rule of fs.protected_symlinks, whether or not the kernel
+ * has it in force. In a folder that everybody may write to and only owners may remove from, a
+ * link is followed that is the caller's own, or of the folder's owner. */
+static bool may_follow(int dir, const struct stat *link)
+{
+	struct stat folder;
+
+	return fstat(dir, &folder) == 0 &&
+	       ((folder.st_mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH) ||
+		link->st_uid == geteuid() || link->st_uid == folder.st_uid);
+}
+
+static bool is_proc(int dir)
+{
+	struct statfs fs;
+
+	return fstatfs(dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+/* The text of the link that t names into text: 1; 0 when it is none, or not there. What is
+ * looked at is what is read, as both are of one descriptor. */
+static int read_link(struct file_target *t, char text[PATH_MAX])
+{
+	int fd = openat(t->dir, t->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	ssize_t n = 0;
+
+	if (fd < 0) {
+		return errno == ENOENT ? 0 : -1;
+	}
+	if (fstat(fd, &st) == 0 && S_ISLNK(st.st_mode)) {
+		t->of_another = !may_follow(t->dir, &st);
+		n = t->of_another ? -1 : readlinkat(fd, "", text, PATH_MAX - 1);
+		text[n < 0 ? 0 : n] = '\0';
+	}
+	close(fd);
+	return n < 0 ? -1 : n > 0;
+}
+
+/* Where path leads in the end, so that the file behind a link is replaced and the link stays;
+ * that need not exist. 0, or -1 with errno or t->of_another. t->dir is the caller's to close. */
+static int find_target(const char *path, struct file_target *t)
+{
+	char link[PATH_MAX];
+	int is_link = 1;
+
+	snprintf(link, sizeof(link), "%s", path);
+	for (int i = 0; is_link == 1; i++) {
+		if (i > MAX_LINKS) {
+			errno = ELOOP;
+			return -1;
+		}
+		if (enter(t, link)) {
+			return -1;
+		}
+		t->by_kernel = is_proc(t->dir);
+		is_link = t->by_kernel ? 0 : read_link(t, link);
+	}
+	return is_link;
+}
+
+/* Device files and pipes cannot be replaced by a rename; what is open already is written to at
+ * its end. */
+static int write_through(const struct file_target *t, const void *data, size_t len)
+{
+	int flags = O_WRONLY | O_APPEND | O_CLOEXEC | (t->by_kernel ? 0 : O_NOFOLLOW);
+	int fd = openat(t->dir, t->name, flags), saved;
+
 	if (fd < 0) {
 		return -1;
 	}
-	rc = fsync(fd);
+	saved = write_all(fd, data, len) ? errno : 0;
 	close(fd);
-	return rc;
+	errno = saved;
+	return saved ? -1 : 0;
 }
 
-/* Device files, pipes and standard output cannot be replaced by a rename. */
-static int write_through(const char *path, const void *data, size_t len, struct err *err)
-{
-	bool is_stdout = strcmp(path, "-") == 0;
-	int fd = is_stdout ? STDOUT_FILENO : open(path, O_WRONLY | O_CLOEXEC);
-	int rc = fd < 0 ? -1 : write_all(fd, data, len);
-
-	if (rc) {
-		rc = err_errno(err, WEFT_EIO, errno, "%s", is_stdout ? "standard output" : path);
-	}
-	if (fd >= 0 && !is_stdout) {
-		close(fd);
-	}
-	return rc;
-}
-
-/* Where path leads in the end, so that the file behind a symbolic link is
- * replaced and the link stays. The kernel has followed the links before (and
- * refused those that fs.protected_symlinks forbids); what they end in need
- * not exist. */
-static int follow_links(char path[PATH_MAX])
-{
-	char link[PATH_MAX], joined[2 * PATH_MAX];
-	ssize_t n;
-
-	while ((n = readlink(path, link, sizeof(link) - 1)) >= 0) {
-		char *slash = strrchr(path, '/');
-
-		link[n] = '\0';
-		if (slash && link[0] != '/') {
-			slash[1] = '\0';
-			snprintf(joined, sizeof(joined), "%s%s", path, link);
-		} else {
-			snprintf(joined, sizeof(joined), "%s", link);
-		}
-		if (strlen(joined) >= PATH_MAX) {
-			errno = ENAMETOOLONG;
-			return -1;
-		}
-		strcpy(path, joined);
-	}
-	return 0;
-}
+/* ---- replacing --------------------------------------------------------------- */
 
 /* The group's bits become those of all others: for a file whose group is not
  * the one that the mode spoke of. */
@@ -182,9 +240,9 @@ int file_ceiling(const char *source)
 	return (int)(st.st_gid == getegid() ? st.st_mode & 0777 : without_group(st.st_mode & 0777));
 }
 
-/* Creates a file beside path, for its owner only where one stands there, and
+/* Creates a file beside the target, for its owner only where one stands there, and
  * otherwise as umask and ceiling say. tmp receives its name. */
-static int create_beside(const char *path, mode_t mode, char tmp[PATH_MAX])
+static int create_beside(const struct file_target *t, mode_t mode, char tmp[PATH_MAX])
 {
 	uint32_t random;
 	int fd = -1, n;
@@ -193,12 +251,12 @@ static int create_beside(const char *path, mode_t mode, char tmp[PATH_MAX])
 		if (getrandom(&random, sizeof(random), 0) < 0) {
 			return -1;
 		}
-		n = snprintf(tmp, PATH_MAX, "%s.%08x", path, random);
+		n = snprintf(tmp, PATH_MAX, "%s.%08x", t->name, random);
 		if (n >= PATH_MAX) {
 			errno = ENAMETOOLONG;
 			return -1;
 		}
-		fd = open(tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		fd = openat(t->dir, tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (fd < 0 && errno != EEXIST) {
 			return -1;
 		}
@@ -228,57 +286,91 @@ static int set_mode(int fd, const struct stat *old, mode_t ceiling)
 	return fchmod(fd, mode & ceiling);
 }
 
-static int replace(const char *path, const struct stat *old, const void *data,
-		   size_t len, mode_t ceiling, struct err *err)
+/* The folder is opened again, as one that is only held cannot be synced. */
+static int sync_folder(const struct file_target *t)
+{
+	int fd = openat(t->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = fd < 0 ? -1 : fsync(fd);
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	return rc;
+}
+
+/* old NULL: there is none. -1, with errno: the old one is as it was. */
+static int replace(const struct file_target *t, const struct stat *old, const void *data,
+		   size_t len, mode_t ceiling)
 {
 	char tmp[PATH_MAX];
-	int fd = create_beside(path, old ? 0600 : 0666 & ceiling, tmp);
-	int saved;
+	int fd = create_beside(t, old ? 0600 : 0666 & ceiling, tmp);
+	int saved = 0;
 
 	if (fd < 0) {
-		return err_errno(err, WEFT_EIO, errno, "%s", path);
+		return -1;
 	}
 	if (set_mode(fd, old, ceiling) || write_all(fd, data, len) || fsync(fd)) {
 		saved = errno;
-		close(fd);
-		goto fail;
 	}
-	if (close(fd) || rename(tmp, path)) {
+	if (close(fd) && !saved) {
 		saved = errno;
-		goto fail;
 	}
-	if (sync_dir_of(path)) {
-		return err_errno(err, WEFT_EIO, errno, "%s: directory", path);
+	if (!saved && renameat(t->dir, tmp, t->dir, t->name)) {
+		saved = errno;
 	}
-	return 0;
-fail:
-	unlink(tmp);
-	return err_errno(err, WEFT_EIO, saved, "%s", path);
+	if (saved) {
+		unlinkat(t->dir, tmp, 0);
+	}
+	errno = saved;
+	return saved ? -1 : 0;
+}
+
+static int write_to(const struct file_target *t, const char *path, const void *data, size_t len,
+		    mode_t ceiling, struct err *err)
+{
+	struct stat st;
+	bool exists = fstatat(t->dir, t->name, &st, t->by_kernel ? 0 : AT_SYMLINK_NOFOLLOW) == 0;
+	int rc;
+
+	if (exists && (t->by_kernel || !S_ISREG(st.st_mode))) {
+		rc = write_through(t, data, len);
+	} else {
+		rc = replace(t, exists ? &st : NULL, data, len, ceiling);
+		if (rc == 0 && sync_folder(t)) {
+			return err_errno(err, WEFT_EIO, errno, "%s: directory", path);
+		}
+	}
+	return rc ? err_errno(err, WEFT_EIO, errno, "%s", path) : 0;
 }
 
 int file_write_atomic(const char *path, const void *data, size_t len, int ceiling, struct err *err)
 {
-	char target[PATH_MAX];
-	struct stat st;
-	bool exists;
+	struct file_target t = { .dir = -1 };
+	int rc;
 
 	if (!*path) {
 		return err_set(err, WEFT_EINVAL, "the name of the file is "
 			       "empty");
 	}
 	/* Nine more for the temporary file beside it. */
-	if (strlen(path) + 9 >= sizeof(target)) {
+	if (strlen(path) + 9 >= sizeof(t.name)) {
 		return err_set(err, WEFT_EINVAL, "%s: path too long", path);
 	}
-	exists = stat(path, &st) == 0;
-	if (strcmp(path, "-") == 0 || (exists && !S_ISREG(st.st_mode))) {
-		return write_through(path, data, len, err);
+	if (strcmp(path, "-") == 0) {
+		return write_stdout(data, len, err);
 	}
-	strcpy(target, path);
-	if ((!exists && errno != ENOENT) || follow_links(target)) {
-		return err_errno(err, WEFT_EIO, errno, "%s", path);
+	if (find_target(path, &t) == 0) {
+		rc = write_to(&t, path, data, len, (mode_t)ceiling & 0777, err);
+	} else if (t.of_another) {
+		rc = err_set(err, WEFT_EDENIED, "%s: it leads over a link that another user has "
+			     "made where everybody may", path);
+	} else {
+		rc = err_errno(err, WEFT_EIO, errno, "%s", path);
 	}
-	return replace(target, exists ? &st : NULL, data, len, (mode_t)ceiling & 0777, err);
+	if (t.dir >= 0) {
+		close(t.dir);
+	}
+	return rc;
 }
 
 static int lock(const char *path, int how, int *fd, struct err *err)

@@ -29,7 +29,9 @@ int file_ceiling(const char *source);
  * Writes a temporary file beside path, syncs it, renames it over path and
  * syncs the directory: afterwards path holds the old or the new bytes,
  * whatever crashes when. A symbolic link stays, and the file it leads to is
- * replaced; device files and pipes are written to. "-" is standard output.
+ * replaced; device files and pipes are written to. A link that another user has made in a
+ * folder where everybody may, as /tmp is one, is not followed: WEFT_EDENIED. "-" is
+ * standard output.
  * A new file's mode is 0666 less the umask, an existing one keeps its mode and
  * (if we may) its group; both only within `ceiling`, which no bit exceeds.
  * WEFT_EINVAL for a path that is empty or too long, WEFT_EIO.

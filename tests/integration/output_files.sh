@@ -49,6 +49,19 @@ tap "makes its file"
 [[ -z $(find "$T" -name '*.????????' -newer "$T/link" ! -name 'weft*') ]]
 tap "no temporary file is left"
 
+if ((EUID == 0)); then
+	chmod 711 "$T" && mkdir -m 1777 "$T/public" && echo old >"$T/mine"
+	ln -s "$T/mine" "$T/public/trap" && chown -h 4001 "$T/public/trap"
+	expect 77 "a link of another user where everybody may make one" make_schedule 022 public/trap
+	has err "is not followed" 'a link that another user has made'
+	[[ $(cat "$T/mine") == old ]]
+	tap "what it leads to is as it was"
+	(umask 022 && setpriv --reuid 4002 --clear-groups "$(type -P weft)" schedule make --topology 'Ring(4)' \
+		--collective allgather -o "$T/public/trap" >"$T/out" 2>"$T/err")
+	[[ $? == 77 ]]
+	tap "nor by a user who is not root"
+fi
+
 expect 2 "a plan of a fabric of mode 0644" plan 022 secret
 mode secret 600 "is of mode 0600"
 chmod 644 "$T/plan"

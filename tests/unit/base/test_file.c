@@ -362,6 +362,96 @@ static void links_are_followed(void **state)
 					   NULL), WEFT_EIO);
 }
 
+#define MALLORY 4001
+#define BOB 4002
+
+/* A link of this owner to `secret`, in a folder of that owner and mode: what writing through it
+ * as `as` gives. */
+static int write_over_link(uid_t owner, uid_t folder_owner, mode_t mode, uid_t as)
+{
+	char folder[PATH_MAX], link[PATH_MAX + 8], target[PATH_MAX];
+	struct err err = { 0 };
+	int rc;
+
+	snprintf(folder, sizeof(folder), "%s/public", dir);
+	snprintf(link, sizeof(link), "%s/link", folder);
+	snprintf(target, sizeof(target), "%s/secret", dir);
+	assert_int_equal(file_write_atomic(target, "old", 3, FILE_PUBLIC, &err), 0);
+	assert_int_equal(chown(target, as, (gid_t)-1), 0);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(chmod(folder, mode), 0);
+	assert_int_equal(chown(folder, folder_owner, (gid_t)-1), 0);
+	assert_int_equal(symlink(target, link), 0);
+	assert_int_equal(lchown(link, owner, (gid_t)-1), 0);
+	assert_int_equal(seteuid(as), 0);
+	rc = file_write_atomic(link, "new", 3, FILE_PUBLIC, &err);
+	assert_int_equal(seteuid(0), 0);
+	check_content(target, rc ? "old" : "new");
+	if (rc) {
+		assert_non_null(strstr(err.msg, "a link that another user has made"));
+	}
+	/* Nor what is not there yet. */
+	assert_int_equal(unlink(target), 0);
+	assert_int_equal(seteuid(as), 0);
+	assert_int_equal(file_write_atomic(link, "new", 3, FILE_PUBLIC, &err), rc);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(access(target, F_OK), rc ? -1 : 0);
+	unlink(target);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(rmdir(folder), 0);
+	return rc;
+}
+
+/* As fs.protected_symlinks has it, also where the kernel does not. */
+static void links_of_others_are_not(void **state)
+{
+	static const struct {
+		uid_t owner, folder_owner;
+		mode_t mode;
+		uid_t as;
+		int rc;
+	} cases[] = {
+		{ MALLORY, 0, 01777, 0, WEFT_EDENIED }, { MALLORY, 0, 01777, BOB, WEFT_EDENIED },
+		{ MALLORY, BOB, 01777, 0, WEFT_EDENIED }, { 0, BOB, 01777, 0, 0 },
+		{ BOB, 0, 01777, BOB, 0 }, { MALLORY, MALLORY, 01777, 0, 0 },
+		{ MALLORY, 0, 0777, 0, 0 }, { MALLORY, 0, 01755, 0, 0 },
+	};
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("links of others need root\n");
+		return;
+	}
+	assert_int_equal(chmod(dir, 0777), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(write_over_link(cases[i].owner, cases[i].folder_owner,
+						 cases[i].mode, cases[i].as), cases[i].rc);
+	}
+}
+
+/* What the kernel leads to without a name is written to: an end of a pipe, an open file. */
+static void open_files_are_written_to(void **state)
+{
+	char path[64], text[8] = "";
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	snprintf(path, sizeof(path), "/dev/fd/%d", fds[1]);
+	assert_int_equal(file_write_atomic(path, "new", 3, FILE_PRIVATE, NULL), 0);
+	assert_int_equal(read(fds[0], text, sizeof(text)), 3);
+	assert_string_equal(text, "new");
+	close(fds[0]);
+	close(fds[1]);
+	put("f", FILE_PUBLIC);
+	fds[0] = open(in_dir("f"), O_WRONLY);
+	assert_true(fds[0] >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[0]);
+	assert_int_equal(file_write_atomic(path, "er", 2, FILE_PRIVATE, NULL), 0);
+	check_content(in_dir("f"), "newer");
+	close(fds[0]);
+}
+
 #define in_fresh_dir(test) \
 	cmocka_unit_test_setup_teardown(test, setup, teardown)
 
@@ -405,6 +495,8 @@ int main(void)
 		in_fresh_dir(ceilings),
 		in_fresh_dir(links_are_followed),
 		in_fresh_dir(locks_exclude),
+		in_fresh_dir(links_of_others_are_not),
+		in_fresh_dir(open_files_are_written_to),
 		cmocka_unit_test(closed_standard_files),
 	};
 
