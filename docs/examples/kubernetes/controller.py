@@ -282,6 +282,7 @@ def main():
     parser.add_argument("--target", default="unix:/run/weft/weftd.sock")
     parser.add_argument("--tls", nargs=3, metavar=("CA", "CERTIFICATE", "KEY"))
     parser.add_argument("--every", type=float, default=1, help="seconds")
+    parser.add_argument("--alive", type=pathlib.Path, help="a file that is touched each round")
     args = parser.parse_args()
     api = Api(args.server, args.secrets)
     # With little patience: the next round is the next try.
@@ -289,6 +290,8 @@ def main():
     cache = Cache(api)
     cache.start()
     while True:
+        if args.alive:
+            args.alive.touch()
         cache.changed.wait(args.every)
         cache.changed.clear()
         try:
