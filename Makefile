@@ -7,6 +7,12 @@
 
 BUILD ?= build
 MODE ?= release
+# RELEASE+COMMITS.gHASH, and when that was committed: of git or of a tarball. Asked once.
+RELEASE := 0.1.0
+ifndef WEFT_VERSION
+export WEFT_VERSION := $(shell configs/release/version $(RELEASE))
+endif
+VERSION := $(firstword $(WEFT_VERSION))
 CROSS ?=
 B := $(BUILD)/$(if $(CROSS),$(CROSS)/)$(MODE)
 GEN := $(BUILD)/gen
@@ -52,7 +58,7 @@ SIMGRID := libsimgrid-dev g++
 ROOMS := base digest output conf lp graph proto rpc http etcd optics host topology \
 	bound schedule embedding torus bfb flow tree cost make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi restconf tl1 sonic robot mrr linux sim drivers emulators \
-	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_joint d_jobs d_views daemon cli
+	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_joint d_jobs d_views daemon cli small
 
 DIR_base := lib/base
 DIR_digest := lib/digest
@@ -117,6 +123,7 @@ DIR_d_jobs := controller/daemon/jobs
 DIR_d_views := controller/daemon/views
 DIR_daemon := controller/daemon
 DIR_cli := controller/cli
+DIR_small := controller/small
 
 # Rooms of several folders.
 PARTS_emulators := core tl1 scpi restconf sonic robot mrr
@@ -193,6 +200,7 @@ DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store app
 DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_joint d_jobs
 DEPS_daemon := base rpc proto model plan store dry_run apply d_core d_hosts d_ha d_change d_joint d_jobs d_views
 DEPS_cli := base output lp rpc proto topology schedule embedding torus bfb flow tree cost make routing finder launch lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan store proto_convert webui dry_run testbed
+DEPS_small := base daemon cli
 
 # CLOSURE_x: x and all that it may reach, made once a room.
 $(foreach r,$(ROOMS),$(eval CLOSURE_$(r) := $(sort $(r) $(foreach d,$(DEPS_$(r)),$(CLOSURE_$(d))))))
@@ -261,9 +269,14 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 WARN += $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 CPPFLAGS += -I. -I$(GEN)/proto -isystem $(SYSROOT)/usr/include/libnl3 -D_GNU_SOURCE -MMD -MP
 # No path of the machine that builds is in what it builds: the same bytes come out everywhere.
-CFLAGS_release := -O2 -g -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. \
+# What Debian hardens programs with; tests/lint/hardening looks for it in what was built.
+MACHINE := $(if $(CROSS),$(CROSS),$(shell $(CC) -dumpmachine))
+HARDENING := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection \
+	$(if $(filter x86_64%,$(MACHINE)),-fcf-protection) \
+	$(if $(filter aarch64%,$(MACHINE)),-mbranch-protection=standard)
+CFLAGS_release := -O2 -g $(HARDENING) -ffile-prefix-map=$(CURDIR)=. \
 	-ffile-prefix-map=$(BUILD)=build
-CFLAGS_small := -Os -ffunction-sections -fdata-sections -fstack-protector-strong \
+CFLAGS_small := -Os -ffunction-sections -fdata-sections $(HARDENING) \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables
 # Of sanitized code, functions that grow by inlining take a sixth of the compiler's time.
 FAST = $(LEVEL) -g1 -fno-inline-functions-called-once
@@ -323,7 +336,13 @@ PROTOS := $(PUBLIC_PROTOS) $(wildcard proto/weft/meta/*/*.proto proto/weft/joint
 PB_C := $(patsubst proto/%.proto,$(GEN)/proto/%.pb-c.c,$(PROTOS))
 PB_H := $(PB_C:.c=.h)
 
-$(GEN)/proto/%.pb-c.c $(GEN)/proto/%.pb-c.h: proto/%.proto
+# Nothing is generated or compiled without what `make deps` installs: with CROSS the other machine's
+# headers, else what is looked for first.
+HEADERS := $(if $(CROSS),$(SYSROOT)/packages,$(if $(shell command -v protoc-c),,no-deps))
+$(HEADERS):
+	@echo "weft: first$(if $(CROSS),,$(comma) as root): make deps$(CROSS:%= CROSS=%)" >&2; exit 1
+
+$(GEN)/proto/%.pb-c.c $(GEN)/proto/%.pb-c.h: proto/%.proto | $(HEADERS)
 	@mkdir -p $(GEN)/proto
 	$(Q)protoc-c -Iproto --c_out=$(GEN)/proto $<
 
@@ -331,7 +350,7 @@ $(GEN)/proto/%.pb-c.c $(GEN)/proto/%.pb-c.h: proto/%.proto
 FILES_BIN := $(GEN)/proto/weft/meta/v1/files.bin
 FILES_C := $(GEN)/proto/weft/meta/v1/bytes.c
 
-$(FILES_BIN): $(PUBLIC_PROTOS)
+$(FILES_BIN): $(PUBLIC_PROTOS) | $(HEADERS)
 	@mkdir -p $(@D)
 	$(Q)protoc -Iproto --include_imports --descriptor_set_out=$@ $(PUBLIC_PROTOS)
 
@@ -357,10 +376,9 @@ files = $(filter-out %/main.c,$(wildcard $(DIR_$(1))/*.c $(PARTS_$(1):%=$(DIR_$(
 sources = $(filter-out $(LEFT_OUT),$(files)) \
 	$(foreach f,$(filter $(LEFT_OUT),$(files)),$(call STANDS_IN,$(f)))
 objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
-# With CROSS nothing is compiled without the other machine's headers.
-HEADERS := $(SYSROOT:%=%/packages)
-$(HEADERS):
-	@echo "weft: first: make deps CROSS=$(CROSS)" >&2; exit 1
+
+# What ships has all of it been compiled in one way.
+FLAGS := $(if $(filter release small,$(MODE)),$(B)/flags)
 
 define room_rules
 OBJ_$(1) := $(if $(filter proto,$(1)),\
@@ -371,26 +389,36 @@ $(P)/lib$(1).a: $$(OBJ_$(1)) | $(HEADERS)
 	@mkdir -p $$(@D) && rm -f $$@ && ar rcsD$(if $(LINKS),T) $$@ $$(filter %.o,$$^)
 endef
 ifeq ($(MODE),small)
-$(ROOMS:%=$(B)/lib%.a) $(B)/obj/lib/base/err.o: $(B)/without
+$(ROOMS:%=$(B)/lib%.a) $(B)/obj/lib/base/version.o $(B)/version.o: $(B)/without
 $(B)/weft $(B)/weftd: $(B)/without
 endif
 $(foreach r,$(ROOMS),$(eval $(call room_rules,$(r))))
 
-$(B)/obj/gen/%.o: $(GEN)/%.c | $(HEADERS)
+$(B)/obj/gen/%.o: $(GEN)/%.c $(FLAGS) | $(HEADERS)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(CPPFLAGS) -std=c11 $(PIC) $(CFLAGS_$(MODE)) $(CFLAGS) -c $< -o $@
 
-# Written when it is another choice than the last.
-$(B)/without: FORCE
+# Written when it is another choice than the last, another version, or other flags (of the Makefile).
+$(B)/without: SAYS = $(LEFT_OUT) $(STATIC)
+$(B)/version: SAYS = $(VERSION)
+$(B)/flags: SAYS = $(filter-out -ffile-prefix-map=%,$(CFLAGS_$(MODE)))
+$(B)/without $(B)/version $(B)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo "$(LEFT_OUT) $(STATIC)" | cmp -s - $@ || echo "$(LEFT_OUT) $(STATIC)" >$@
+	@echo "$(SAYS)" | cmp -s - $@ || echo "$(SAYS)" >$@
 FORCE:
-$(B)/obj/lib/base/err.o: CPPFLAGS += -DWITHOUT='"$(if $(LINKS),,$(ABSENT))"'
+# Programs have the version of the tree, and nothing else is made again with each commit.
+$(B)/obj/lib/base/version.o: VERSION := $(RELEASE)
+$(B)/obj/lib/base/version.o $(B)/version.o: CPPFLAGS += -DVERSION='"$(VERSION)"' \
+	-DWITHOUT='"$(if $(LINKS),,$(ABSENT))"' \
+	-DFEATURES='"$(filter-out $(if $(LINKS),,$(ABSENT)),$(FEATURES))"'
+$(B)/version.o: lib/base/version.c $(B)/version $(FLAGS)
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
 $(patsubst %.c,$(B)/obj/%.o,$(foreach f,$(LEFT_OUT),$(call STANDS_IN,$(f)))): \
 	WARN += -Wno-unused-parameter
 
-$(B)/obj/%.o: %.c | $(PB_H) $(HEADERS)
+$(B)/obj/%.o: %.c $(FLAGS) | $(PB_H) $(HEADERS)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
@@ -407,14 +435,22 @@ ROOM_weftd := daemon
 ROOM_weft-emulator := emulators
 ROOM_weft-mpi-run := mpi
 
+# What the linker took: for configs/release/linked.
+LINKED = $(if $(filter release small,$(MODE)),-Wl$(comma)-Map=$@.map)
 define program_rules
-$(P)/$(1): $(call objects,$(MAIN_$(1))) $(call archives,$(ROOM_$(1)))
+$(P)/$(1): $(call objects,$(MAIN_$(1))) $(B)/version.o $(call archives,$(ROOM_$(1)))
 	$$(call say,LD)
-	$$(Q)$$(CC) $$(LDFLAGS_all) $$(filter-out %/without,$$^) $$(LIBS) -o $$@
+	$$(Q)$$(CC) $$(LDFLAGS_all) $$(LINKED) $$(filter-out %/without,$$^) $$(LIBS) -o $$@
 endef
 MAIN_weft-frontiers := collective/finder/main.c
 ROOM_weft-frontiers := finder
-$(foreach p,$(notdir $(PROGRAMS)) weft-frontiers,$(eval $(call program_rules,$(p))))
+ifeq ($(MODE),small)
+MAIN_weft := controller/small/main.c
+ROOM_weft := small
+$(B)/weftd: $(B)/weft
+	@ln -sf weft $@
+endif
+$(foreach p,$(notdir $(PROGRAMS)) weft-frontiers,$(if $(filter small/weftd,$(MODE)/$(p)),,$(eval $(call program_rules,$(p)))))
 $(B)/obj/collective/finder/table.o: collective/finder/frontiers.txt
 
 # Preloaded into programs of MPI: it has in it what it needs of the rooms.
@@ -422,7 +458,7 @@ PRELOAD := $(B)/libweft_mpi.so
 $(PRELOAD): $(OBJ_preload) runtime/preload/exports.map \
 		$(filter-out %/libpreload.a,$(call archives,preload))
 	$(call say,LD)
-	$(Q)$(CC) -shared -Wl,-z,defs,-z,relro,-z,now -Wl,--as-needed \
+	$(Q)$(CC) -shared -Wl,-z,defs,-z,relro,-z,now -Wl,--as-needed $(LINKED) \
 		-Wl,--version-script=runtime/preload/exports.map $(CFLAGS_$(MODE)) $(LDFLAGS) \
 		$(filter-out %.map,$^) $(LIBS) $(MPI_LIBS) -o $@
 
@@ -501,6 +537,8 @@ SIM_WRAPS := emu_change_log_init emu_log_changes drv_set_trace drv_submit drv_sn
 	store_end store_publish store_follow store_jobs_put daemon_main undo_begin compare_after \
 	apply_before_command job_view_mark rpc_send handle_watch
 $(B)/obj/tests/sim/%.o: PIC := -fPIC
+# It stands in for calls of libc, so it has none that are checked.
+$(B)/obj/tests/sim/%.o: CFLAGS += -U_FORTIFY_SOURCE
 sim: $(B)/weft-sim
 $(B)/weft-sim: $(call objects,$(SIM)) $(call archives,daemon cli emulators etcd)
 	$(call say,LD)
@@ -508,14 +546,21 @@ $(B)/weft-sim: $(call objects,$(SIM)) $(call archives,daemon cli emulators etcd)
 
 # ---- targets ---------------------------------------------------------------
 
-.PHONY: all small small-programs links shims sim deps docs docs-api browser simgrid demo check bench lint check-deps fuzz soak test-changed install deb clean help frontiers
+.PHONY: all small small-programs links shims sim deps docs docs-api browser simgrid demo check bench lint check-deps fuzz soak test-changed install install-service uninstall deb deb-small pack-small container dist sbom clean help frontiers
 .DEFAULT_GOAL := all
 
 help:
 	@echo "make demo        plan, apply and verify two jobs on emulated devices, run a schedule"
-	@echo "make check       all tests (installs what is missing)"
+	@echo "make deps        install what is needed to build, as root"
 	@echo "make all         build/release/{weft,weftd,weft-emulator,weft-mpi-run}"
-	@echo "make bench lint check-deps docs fuzz soak install deb clean deps frontiers"
+	@echo "make check       all tests (installs what is missing)"
+	@echo "make install     to PREFIX ($(PREFIX)); make uninstall"
+	@echo "make deb         Debian packages: weft, weft-lab, weft-mpi"
+	@echo "make small       weft and weftd for a control board; make deb-small: as a package"
+	@echo "make CROSS=aarch64-linux-gnu {deps,all,small,deb,deb-small}   for another processor"
+	@echo "make container   what configs/container/Dockerfile makes an image of"
+	@echo "make dist sbom   a tarball; what programs are made of, as SPDX"
+	@echo "make bench lint check-deps docs fuzz soak clean frontiers"
 	@echo "make test-ROOM   unit tests of one room: $(ROOMS)"
 	@echo "make test-FOLDER or of those in a folder: $(FOLDERS)"
 	@echo "make sim         build/release/weft-sim: the whole controller on virtual time"
@@ -534,7 +579,7 @@ SEED := 1
 frontiers: $(B)/weft-frontiers
 	$< collective/finder/frontiers.txt $(SETS) $(SEED)
 
-# weftd and weft for a control board: optimised for size, and without what FEATURES says.
+# weftd and weft for a control board, one program: optimised for size, and without what FEATURES says.
 small:
 	@$(MAKE) -j2 MODE=small small-programs
 
@@ -542,7 +587,7 @@ small:
 links: $(P)/weft $(P)/weftd
 
 small-programs: $(B)/weft $(B)/weftd
-	@TOOLS=$(CROSS:%=%-) tests/sizes $(BUILD)/$(if $(CROSS),$(CROSS)/)release $^
+	@TOOLS=$(CROSS:%=%-) tests/sizes $< $(addprefix $(BUILD)/$(CROSS:%=%/)release/,weft weftd)
 
 demo: deps
 	@$(MAKE) -j2 all
@@ -672,58 +717,104 @@ soak: deps browser simgrid
 	@$(MAKE) check-builds
 	@$(RUN_TESTS) --soak
 
-MAN1 := $(wildcard docs/man/*.1)
-MAN5 := $(wildcard docs/man/*.5)
-MAN7 := $(wildcard docs/man/*.7)
-MAN8 := $(wildcard docs/man/*.8)
+# ---- installing and packing ---------------------------------------------------
 
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin \
-		$(DESTDIR)$(PREFIX)/share/man/man1 \
-		$(DESTDIR)$(PREFIX)/share/man/man5 \
-		$(DESTDIR)$(PREFIX)/share/man/man7 \
-		$(DESTDIR)$(PREFIX)/share/man/man8 \
-		$(DESTDIR)$(PREFIX)/share/bash-completion/completions \
-		$(DESTDIR)$(UNITDIR)
-	install -m 644 configs/completion/weft.bash \
-		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/weft
-	install -d $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
-	install -m 644 configs/completion/_weft \
-		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_weft
-	install -D -m 644 configs/prometheus/weft.rules.yml \
-		$(DESTDIR)$(PREFIX)/share/weft/prometheus/weft.rules.yml
-	install -D -m 644 configs/grafana/weft.json \
-		$(DESTDIR)$(PREFIX)/share/weft/grafana/weft.json
-	sed 's|/usr/local|$(PREFIX)|; s|/etc|$(SYSCONFDIR)|' \
-		configs/systemd/weftd.service \
+ZSHDIR ?= $(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
+FISHDIR ?= $(if $(filter /usr,$(PREFIX)),$(PREFIX)/share/fish/vendor_completions.d,$(SYSCONFDIR)/fish/completions)
+DOCDIR ?= $(PREFIX)/share/doc/weft
+# put: MODE, FOLDER, FILES.
+put = install -d $(DESTDIR)$(2) && install -m $(1) $(3) $(DESTDIR)$(2)
+put_as = install -D -m $(1) $(3) $(DESTDIR)$(2)
+
+install: all install-service
+	$(call put,755,$(PREFIX)/bin,$(B)/weft-emulator $(B)/weft-mpi-run)
+	$(call put,644,$(PREFIX)/lib/weft,$(PRELOAD))
+	$(call put,644,$(PREFIX)/share/man/man1,docs/man/weft-emulator.1 docs/man/weft-mpi-run.1)
+	$(call put,644,$(PREFIX)/share/man/man7,$(wildcard docs/man/*.7))
+	$(call put,644,$(PREFIX)/share/weft/prometheus,configs/prometheus/weft.rules.yml)
+	$(call put,644,$(PREFIX)/share/weft/grafana,configs/grafana/weft.json)
+	$(call put,644,$(PREFIX)/share/weft/proto/weft/v1,$(wildcard proto/weft/v1/*.proto))
+	$(call put,644,$(DOCDIR)/examples/fabrics,$(wildcard configs/fabrics/*.yaml))
+	$(foreach f,client kubernetes slurm,$(call put,$(if $(filter slurm,$(f)),755,644),$(DOCDIR)/examples/$(f),\
+		$(wildcard docs/examples/$(f)/*)) &&) true
+	$(if $(DESTDIR),,@systemd-sysusers $(PREFIX)/lib/sysusers.d/weft.conf || \
+		echo "weft: weftd.service runs as the user weft, whom nothing made here" >&2)
+
+# What a control board has too. The settings of one who has weft already stay.
+install-service: $(B)/weft $(B)/weftd
+	$(call put,755,$(PREFIX)/bin,$(B)/weft)
+	$(call put,755,$(PREFIX)/sbin,$(B)/weftd)
+	$(call put,644,$(PREFIX)/share/man/man1,docs/man/weft.1)
+	$(call put,644,$(PREFIX)/share/man/man5,docs/man/weft.yaml.5)
+	$(call put,644,$(PREFIX)/share/man/man8,docs/man/weftd.8)
+	$(call put_as,644,$(PREFIX)/share/bash-completion/completions/weft,configs/completion/weft.bash)
+	$(call put,644,$(ZSHDIR),configs/completion/_weft)
+	$(call put,644,$(FISHDIR),configs/completion/weft.fish)
+	$(call put,644,$(DOCDIR),NOTICE)
+	$(call put_as,644,$(PREFIX)/lib/sysusers.d/weft.conf,configs/systemd/weft.sysusers)
+	$(call put,644,$(UNITDIR),configs/systemd/weftd.socket)
+	sed 's|/usr/local|$(PREFIX)|; s|/etc|$(SYSCONFDIR)|' configs/systemd/weftd.service \
 		>$(DESTDIR)$(UNITDIR)/weftd.service
-	install -m 644 configs/systemd/weftd.socket $(DESTDIR)$(UNITDIR)
-	install -D -m 644 configs/systemd/weftd.default \
-		$(DESTDIR)$(SYSCONFDIR)/default/weftd
-	install -m 755 $(B)/weft $(B)/weft-emulator $(B)/weft-mpi-run $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(B)/weftd $(DESTDIR)$(PREFIX)/sbin
-	install -D -m 644 $(PRELOAD) $(DESTDIR)$(PREFIX)/lib/weft/libweft_mpi.so
-	install -m 644 $(MAN1) $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 $(MAN5) $(DESTDIR)$(PREFIX)/share/man/man5
-	install -m 644 $(MAN7) $(DESTDIR)$(PREFIX)/share/man/man7
-	install -m 644 $(MAN8) $(DESTDIR)$(PREFIX)/share/man/man8
+	[ -e $(DESTDIR)$(SYSCONFDIR)/default/weftd ] || \
+		$(call put_as,644,$(SYSCONFDIR)/default/weftd,configs/systemd/weftd.default)
 
-# Debian packages from the release build, build/weft_*.deb, weft-lab_*.deb and weft-mpi_*.deb: the
-# same bytes whenever and wherever they are built, as of the changelog's last entry. debhelper
-# wants its files in debian/: it gets a folder that shows the tree beside them.
-DEB := $(BUILD)/deb/weft
+# The files that `make install` would put there, but for settings; what weftd remembers stays.
+uninstall:
+	@list=$$(mktemp -d) && $(MAKE) -s install DESTDIR=$$list/ >/dev/null && \
+	(cd $$list && find . ! -type d ! -path './$(SYSCONFDIR)/default/*') | while read -r f; do \
+		rm -f "$(DESTDIR)/$$f"; done; \
+	(cd $$list && find . -depth -type d -path '*weft*') | while read -r f; do \
+		rmdir --ignore-fail-on-non-empty "$(DESTDIR)/$$f"; done; rm -rf $$list
+
+# Debian packages, as of the last commit's time the same bytes whenever and wherever they are built:
+# `make deb` of the release build, weft, weft-lab and weft-mpi, `make deb-small` of `make small`,
+# weft-small. debhelper wants its files in debian/: it gets a folder that shows the tree beside them.
+DEB := $(BUILD)/$(if $(CROSS),$(CROSS)/)deb/weft
+DEB_ARCH = $(shell dpkg-architecture $(if $(CROSS),-f -t$(CROSS)) -qDEB_HOST_ARCH 2>/dev/null)
+# pack: PACKAGES of those in configs/debian/control, and which are not made.
+define pack
+	@rm -rf $(DEB) && mkdir -p $(DEB)
+	@ln -s $(CURDIR)/* $(DEB) && cp -r configs/debian $(DEB)
+	@configs/release/changelog $(WEFT_VERSION) >$(DEB)/debian/changelog
+	$(Q)cd $(DEB) && BUILD=$(abspath $(BUILD)) DH_OPTIONS="$(2:%=-N%)" \
+		DEB_BUILD_OPTIONS="noautodbgsym $$DEB_BUILD_OPTIONS" \
+		dpkg-buildpackage -b -us -uc $(if $(CROSS),-d -Pcross -a$(DEB_ARCH)) >../log 2>&1 || \
+		{ tail -n 30 ../log >&2; exit 1; }
+	@rm -f $(1:%=$(BUILD)/%_*_$(DEB_ARCH).deb)
+	@mv $(1:%=$(DEB)/../%_*.deb) $(BUILD)
+	@printf '%s\n' $(1:%=$(BUILD)/%_$(VERSION)_$(DEB_ARCH).deb)
+endef
 
 deb:
-	@tests/deps $(PACKAGES) $(DEB_PACKAGES)
+	@tests/deps $(DEB_PACKAGES) && $(MAKE) deps
 	@$(MAKE) -j2 MODE=release all
-	@rm -rf $(BUILD)/deb && mkdir -p $(DEB)
-	@ln -s $(CURDIR)/* $(DEB) && cp -r configs/debian $(DEB)
-	$(Q)cd $(DEB) && BUILD=$(abspath $(BUILD)) DEB_BUILD_OPTIONS="noautodbgsym $$DEB_BUILD_OPTIONS" \
-		dpkg-buildpackage -b -us -uc \
-		>$(abspath $(BUILD))/deb/log 2>&1 || \
-		{ tail -n 30 $(abspath $(BUILD))/deb/log >&2; exit 1; }
-	@mv $(BUILD)/deb/weft*_*.deb $(BUILD)
-	@ls $(BUILD)/weft-mpi_*.deb && ls $(BUILD)/weft-lab_*.deb && ls $(BUILD)/weft_*.deb
+	$(call pack,weft-mpi weft-lab weft,weft-small)
+
+deb-small:
+	@tests/deps $(DEB_PACKAGES) && $(MAKE) deps
+	@$(MAKE) -j2 MODE=small small-programs
+	@$(MAKE) MODE=small pack-small
+
+pack-small:
+	$(call pack,weft-small,weft-mpi weft-lab weft)
+
+# The folder that configs/container/Dockerfile makes an image of: static programs, no package.
+container:
+	@$(MAKE) small STATIC=yes WITHOUT=
+	@rm -rf $(BUILD)/container && mkdir -p $(BUILD)/container/bin $(BUILD)/container/empty
+	@cp -P $(BUILD)/small/weft $(BUILD)/small/weftd $(BUILD)/container/bin
+
+# A tarball of the last commit, which builds where there is no git.
+dist:
+	@mkdir -p $(BUILD)
+	@git archive --prefix=weft-$(VERSION)/ --add-virtual-file=weft-$(VERSION)/VERSION:"$(WEFT_VERSION)" \
+		HEAD | gzip -9n >$(BUILD)/weft-$(VERSION).tar.gz
+	@ls $(BUILD)/weft-$(VERSION).tar.gz
+
+# What programs are made of, as SPDX: the packages of all libraries that the linker took.
+sbom: all
+	@configs/release/sbom $(WEFT_VERSION) "$(SYSROOT)" $(PROGRAMS) $(PRELOAD) >$(B)/weft.spdx.json || { rm $(B)/weft.spdx.json; exit 1; }
+	@ls $(B)/weft.spdx.json
 
 clean:
 	rm -rf $(BUILD)

@@ -7,8 +7,6 @@
 #include "collective/routing/routes.h"
 #include "lib/base/vec.h"
 
-#define ROUTES_VERSION 1
-
 /* F when arcs carry these chunks: topo_m(t) of them; 0 when none carries
  * any. rate is initialised. */
 void routes_rate(const struct coll_routes *r, const struct topo *t,

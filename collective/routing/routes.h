@@ -10,6 +10,8 @@
 #include "collective/flow/flow.h"
 #include "collective/schedule/schedule.h"
 
+#define ROUTES_VERSION 1	/* of its files */
+
 /* Chunks of a pair that take the same arcs. */
 struct coll_route {
 	int32_t origin, dest;	/* nodes, different */

@@ -373,11 +373,11 @@ int format_start(struct format_load *l, const struct format_head *head, struct e
 	int rc;
 
 	*l = (struct format_load){ .head = *head };
-	if (head->version < 1 || head->version > FORMAT_VERSION) {
+	if (head->version < 1 || head->version > COLL_FORMAT_VERSION) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "version: schedule format %lld is not "
 			       "supported, only 1 to %d", (long long)head->version,
-			       FORMAT_VERSION);
+			       COLL_FORMAT_VERSION);
 	}
 	if ((rc = check_head(head, err)) || (rc = topo_new((int)head->nodes, &l->graph, err))) {
 		return rc;

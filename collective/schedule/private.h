@@ -262,7 +262,6 @@ void coll_scale(mpq_t q, int64_t num, int64_t den);
  * the placement, which is columns of names, version 4 also demands, version 5 also
  * forwarded sums.
  */
-#define FORMAT_VERSION 5
 #define FORMAT_PLACED 3		/* what a placement needs */
 #define FORMAT_DEMANDED 4
 #define FORMAT_FORWARDED 5

@@ -46,6 +46,8 @@ enum coll_op { COLL_OP_COPY, COLL_OP_REDUCE, COLL_OP_FORWARD };
 
 #define COLL_NO_DEST (-1)
 
+/* The newest of its files, JSON and protobuf; older ones are read. */
+#define COLL_FORMAT_VERSION 5
 /* Limits of a schedule; crossing one is WEFT_ELIMIT. */
 #define COLL_MAX_STEPS (1 << 20)
 #define COLL_MAX_CHUNKS (1 << 20)

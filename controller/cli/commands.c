@@ -304,7 +304,7 @@ const struct cli_command cli_root[] = {
 	  NULL, 0, 0, false, NULL },
 	{ "explain", NULL, "[CODE]", "Explain an exit or error code", NULL,
 	  NULL, 0, 1, false, cmd_explain },
-	{ "version", NULL, "", "Print the version", NULL, NULL, 0, 0,
+	{ "version", NULL, "", "Print versions", NULL, NULL, 0, 0,
 	  false, cmd_version },
 	{ "complete", NULL, "", "Candidates for the last word", NULL, NULL, 0,
 	  0, true, cmd_complete },

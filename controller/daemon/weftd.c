@@ -26,6 +26,7 @@
 #include "controller/store/store.h"
 #include "lib/base/alloc.h"
 #include "lib/base/log.h"
+#include "lib/base/version.h"
 #include "lib/rpc/rpc.h"
 
 #define POLL_S 60
@@ -578,8 +579,7 @@ int daemon_main(int argc, char **argv)
 		return 0;
 	}
 	if (o.version) {
-		printf("weftd " WEFTD_VERSION "%s%s\n", build_without[0] ? " without " : "",
-		       build_without);
+		version_print("weftd");
 		return 0;
 	}
 	log_sinks_init(o.json);

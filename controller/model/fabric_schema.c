@@ -296,8 +296,8 @@ static const struct conf_key dead_keys[] = {
 };
 
 static const struct conf_key fabric_keys[] = {
-	[FABRIC_WEFT] = { "weft", CONF_INT, .required = true, .min = 1, .max = 1,
-			  .help = "version of this format: 1" },
+	[FABRIC_WEFT] = { "weft", CONF_INT, .required = true, .min = MODEL_FORMAT_VERSION,
+			  .max = MODEL_FORMAT_VERSION, .help = "version of this format: 1" },
 	[FABRIC_NAME] = { "fabric", CONF_NAME, .required = true, .help = "the fabric's name" },
 	[FABRIC_HOSTS] = { "hosts", CONF_ENTRIES, .required = true, .section = &section_host,
 			   .help = "machines with optical ports" },

@@ -280,6 +280,7 @@ struct model_fabric {
 	struct model_changes changes;
 };
 
+#define MODEL_FORMAT_VERSION 1		/* of a fabric file: its key weft */
 /* Limits on input, checked before memory is spent. */
 #define MODEL_MAX_TEXT (16u << 20)
 #define MODEL_MAX_WAVELENGTHS 512	/* wavelengths between switches */

@@ -495,6 +495,7 @@ bool plan_power_doubt(const struct model_fabric *f, const struct plan_path *p,
 /* True when no device has anything to do. */
 bool plan_is_empty(const struct plan *p);
 
+#define PLAN_FORMAT "weft-plan-1"	/* of plan files, at their beginning */
 /* A plan file: JSON with state, generation, configuration (the whole text, its
  * hash, and the jobs requested on it) and the digest of its steps. Applying it
  * plans again from the configuration and refuses unless the digest is the

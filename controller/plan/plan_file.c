@@ -9,8 +9,6 @@
 #include "controller/plan/plan.h"
 #include "lib/output/writer.h"
 
-#define PLAN_FORMAT "weft-plan-1"
-
 static void write_list(struct buf *b, const char *key, const struct optics_xc *list, int n)
 {
 	buf_printf(b, ", \"%s\": [", key);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/version.h"
 
 static const struct {
 	int code;
@@ -309,8 +310,6 @@ bool nearest_hint(const struct nearest *n, struct err *e)
 }
 
 /* ---- what a build leaves out ---- */
-
-const char build_without[] = WITHOUT;	/* from the Makefile */
 
 int build_lacks(const char *what, struct err *err)
 {

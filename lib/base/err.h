@@ -97,12 +97,7 @@ void err_list_fini(struct err_list *list);
 
 /* ---- what a build leaves out ---- */
 
-/* `make small` leaves features out (the Makefile's FEATURES): of each, files in folders absent/
- * beside those that are left out have the functions that others call, and answer with what
- * is here. The names of those features apart by blanks, "": all are there. */
-extern const char build_without[];
-
-/* WEFT_EUNSUPPORTED: what is wanted is not in this build. */
+/* WEFT_EUNSUPPORTED: what is wanted is not in this build (version.h). */
 int build_lacks(const char *what, struct err *err);
 
 /* ---- names that are not known ---- */

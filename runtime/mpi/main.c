@@ -27,6 +27,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/file.h"
 #include "lib/base/number/rng.h"
+#include "lib/base/version.h"
 #include "lib/output/writer.h"
 #include "runtime/mpi/execute.h"
 
@@ -665,6 +666,10 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 	int rc;
 
+	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+		version_print("weft-mpi-run");
+		return 0;
+	}
 	PMPI_Init(&argc, &argv);
 	PMPI_Comm_rank(MPI_COMM_WORLD, &w.rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &w.ranks);

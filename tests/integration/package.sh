@@ -17,9 +17,7 @@ fi
 # Compressed for speed; what is in it is the same.
 export DPKG_DEB_COMPRESSOR_TYPE=gzip DPKG_DEB_COMPRESSOR_LEVEL=1
 expect 0 "make deb" make -s -C "$TOP" deb BUILD="$BUILD"
-DEB=$(tail -n 1 "$T/out")
-MPI_DEB=$(head -n 1 "$T/out")
-LAB_DEB=$(sed -n 2p "$T/out")
+{ read -r MPI_DEB && read -r LAB_DEB && read -r DEB; } < <(tail -n 3 "$T/out")
 [[ -f $DEB && -f $MPI_DEB && $DEB == */weft_* && $MPI_DEB == */weft-mpi_* && $LAB_DEB == */weft-lab_* ]]
 tap "it names the packages"
 
@@ -39,12 +37,16 @@ missing=0
 for f in ./usr/bin/weft ./usr/sbin/weftd \
 	./lib/systemd/system/weftd.service ./lib/systemd/system/weftd.socket ./usr/lib/sysusers.d/weft.conf \
 	./usr/share/man/man1/weft.1.gz ./usr/share/man/man8/weftd.8.gz \
-	./usr/share/bash-completion/completions/weft ./etc/default/weftd; do
+	./usr/share/bash-completion/completions/weft ./usr/share/zsh/vendor-completions/_weft \
+	./usr/share/fish/vendor_completions.d/weft.fish ./etc/default/weftd ./usr/share/doc/weft/NOTICE \
+	./usr/share/weft/proto/weft/v1/weft.proto ./usr/share/doc/weft/examples/fabrics/demo.yaml; do
 	grep -qxF "$f" "$T/files" || { echo "# missing: $f" && missing=1; }
 done
-tap "it has programs, unit, user, man pages, completion" $missing
+tap "it has programs, unit, user, man pages, completion, examples" $missing
 ! grep -E '/(usr/local|tests|build)/|mpi|emulator' "$T/files"
 tap "and nothing else"
+[[ $(dpkg-deb -f "$DEB" Static-Built-Using) == *"lp-solve (= "* ]]
+tap "it says what is in its programs"
 ! dpkg-deb -f "$DEB" Depends | grep -i mpi
 tap "it needs no MPI"
 [[ $(dpkg-deb -c "$LAB_DEB") == *" ./usr/bin/weft-emulator"* ]]

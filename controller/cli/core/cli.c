@@ -12,6 +12,7 @@
 #include "controller/store/store.h"
 #include "lib/base/alloc.h"
 #include "lib/base/log.h"
+#include "lib/base/version.h"
 #include "lib/rpc/rpc.h"
 
 /* The rooms below log by themselves; how much of it reaches stderr follows
@@ -57,8 +58,12 @@ int cli_main(int argc, char **argv)
 	struct cli c;
 	int r;
 
-	/* Every program is asked this way, so the command has a second name. */
+	/* Every program is asked this way; with more words the command has a second name. */
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+		if (argc == 2) {
+			version_print("weft");
+			return 0;
+		}
 		argv[1] = version;
 	}
 	uv_replace_allocator(x_malloc, x_realloc, x_new, free);
@@ -71,6 +76,9 @@ int cli_main(int argc, char **argv)
 		set_log_level(c.talk);
 		if (wants_full(&c)) {
 			cli_any_width();
+		}
+		if (c.talk == CLI_QUIET && c.format == OUT_TABLE && !c.help) {
+			cli_no_tables();
 		}
 		r = c.help ? print_help(&c, &err) : c.cmd->run(&c, &err);
 	}

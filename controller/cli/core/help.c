@@ -13,6 +13,7 @@
 
 #include "collective/make/make.h"
 #include "controller/cli/core/command_tree.h"
+#include "lib/base/version.h"
 
 /* Column, from 0, in which the right side of a row begins. */
 #define COLUMN 26
@@ -21,7 +22,7 @@ const struct cli_option cli_globals[] = {
 	{ 0, "format", "F", "table, json or yaml (default: table)",
 	  "table json yaml" },
 	{ 0, "wide", NULL, "tables wider than the terminal", NULL },
-	{ 'q', "quiet", NULL, "print only errors", NULL },
+	{ 'q', "quiet", NULL, "print only errors, no tables", NULL },
 	{ 'v', "verbose", NULL, "print more", NULL },
 	{ 0, "debug", NULL, "print debug messages", NULL },
 	{ 0, "color", "WHEN", "auto, always or never", "auto always never" },

@@ -74,8 +74,25 @@ bool cli_colour(const struct cli *c, int fd)
 	return isatty(fd) && !(no && *no) && term && strcmp(term, "dumb");
 }
 
+/* Set once, by -q and by --full and --wide; the only state of the command line that is not in
+ * struct cli. */
+static bool no_tables, any_width;
+
+void cli_no_tables(void)
+{
+	no_tables = true;
+}
+
+void cli_any_width(void)
+{
+	any_width = true;
+}
+
 int cli_print_bytes(const char *data, size_t len, struct err *err)
 {
+	if (no_tables) {
+		return 0;
+	}
 	if (fwrite(data, 1, len, stdout) != len || fflush(stdout) != 0) {
 		return err_errno(err, WEFT_EIO, errno, "standard output");
 	}
@@ -131,15 +148,6 @@ int cli_write_svg(const char *path, const struct buf *svg, struct err *err)
 	int r = cli_check_svg(path, err);
 
 	return r ? r : cli_write_data(path, svg, err);
-}
-
-/* Set once by --full and --wide; the only state of the command line that is not in
- * struct cli. */
-static bool any_width;
-
-void cli_any_width(void)
-{
-	any_width = true;
 }
 
 /* COLUMNS wins over the terminal, so that tests and pipes can ask for a

@@ -32,7 +32,6 @@
 #include "rwa/mesh/mesh.h"
 #include "weft/v1/weft.pb-c.h"
 
-#define WEFT_VERSION "0.1.0"
 #define CLI_PENDING 2		/* exit code: differences or changes pending */
 #define CLI_NOT_REVERTABLE 78
 /* Bytes of a schedule, from a file or from weftd; longer ones are refused. */
@@ -270,6 +269,8 @@ void plan_light_draw(struct buf *b, const struct plan_view *v, bool full);
  * as for pipes and files, and always after cli_any_width(). print.c */
 int cli_width(void);
 void cli_any_width(void);
+/* cli_print() and cli_print_bytes() print nothing any more: -q, where tables are asked for. */
+void cli_no_tables(void);
 
 /* Value of --mode, MODE_SAFE without one. WEFT_EUSAGE. */
 int cli_read_mode(const struct cli *c, Weft__V1__Mode *mode, struct err *err);

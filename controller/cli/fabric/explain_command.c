@@ -2,7 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/routing/routes.h"
 #include "controller/cli/core/private.h"
+#include "controller/plan/plan.h"
+#include "controller/store/store.h"
+#include "lib/base/version.h"
 
 /* Every error code of lib/base/err.h in plain words; the exit code follows
  * from err_exit_code(). */
@@ -114,14 +118,43 @@ int cmd_explain(struct cli *c, struct err *err)
 	return cli_print(o, err);
 }
 
-/* {weft, api, without}: the version of the program and of the protocol, and what a small build
- * leaves out. */
+/* weftd and the store_format of its files, if it answers: null, with a remark, if it does not. */
+static void out_weftd_version(struct cli *c, struct out *o)
+{
+	Weft__V1__StatusRequest req = WEFT__V1__STATUS_REQUEST__INIT;
+	ProtobufCMessage *msg = NULL;
+	const Weft__V1__StatusResponse *s;
+	struct err err = { 0 };
+
+	req.brief = true;
+	if (cli_unary(c, CLI_METHOD("Status"), &req.base, &weft__v1__status_response__descriptor,
+		      CLI_CONNECT_MS, &msg, &err)) {
+		out_null(o, "weftd");
+		out_note(o, "weftd: %s", err.msg);
+		return;
+	}
+	s = (const Weft__V1__StatusResponse *)msg;
+	out_str(o, "weftd", s->version);
+	out_int(o, "weftd_store_format", s->store_format);
+	rpc_free_message(msg);
+}
+
+/* {weft, weftd, weftd_store_format, api, store_format, fabric_file, plan_file, schedule_file,
+ * routes_file, features, without}: of this program what it reads and writes, and what a small
+ * build leaves out. */
 int cmd_version(struct cli *c, struct err *err)
 {
 	struct out *o = out_new(c->format);
 
-	out_str(o, "weft", WEFT_VERSION);
+	out_str(o, "weft", build_version);
+	out_weftd_version(c, o);
 	out_str(o, "api", "weft.v1");
+	out_int(o, "store_format", STORE_VERSION);
+	out_int(o, "fabric_file", MODEL_FORMAT_VERSION);
+	out_str(o, "plan_file", PLAN_FORMAT);
+	out_int(o, "schedule_file", COLL_FORMAT_VERSION);
+	out_int(o, "routes_file", ROUTES_VERSION);
+	out_str(o, "features", build_features);
 	if (build_without[0]) {
 		out_str(o, "without", build_without);
 	}

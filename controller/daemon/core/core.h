@@ -21,8 +21,6 @@
 #include "lib/rpc/rpc.h"
 #include "weft/v1/weft.pb-c.h"
 
-#define WEFTD_VERSION "0.1.0"
-
 struct access;
 struct event_stream;
 

@@ -14,6 +14,7 @@
 #include "controller/proto_convert/report.h"
 #include "lib/base/alloc.h"
 #include "lib/base/buf.h"
+#include "lib/base/version.h"
 #include "lib/http/http.h"
 
 #define MAX_CLIENTS 16
@@ -515,7 +516,7 @@ static void write_all(const struct metrics *m, struct buf *b)
 	};
 
 	head(b, "weft_build_info", "gauge", "The version that runs.");
-	buf_str(b, "weft_build_info{version=\"" WEFTD_VERSION "\"} 1\n");
+	buf_printf(b, "weft_build_info{version=\"%s\"} 1\n", build_version);
 	for (size_t i = 0; i < sizeof(gauges) / sizeof(*gauges); i++) {
 		write_value(b, gauges[i].name, "gauge", gauges[i].help, gauges[i].value);
 	}

@@ -13,6 +13,7 @@
 #include "controller/proto_convert/report.h"
 #include "lib/base/alloc.h"
 #include "lib/base/vec.h"
+#include "lib/base/version.h"
 
 /* ---- devices ------------------------------------------------------------- */
 
@@ -482,7 +483,8 @@ static void fill_fabric(const struct views *d, const struct progress_view *now,
 	const struct model_fabric *f = apply_fabric(d->env->apply);
 	const struct job_rows *rows = shown_jobs(d);
 
-	m->version = WEFTD_VERSION;
+	m->version = (char *)build_version;
+	m->store_format = STORE_VERSION;
 	m->state_uuid = (char *)store_uuid(d->env->store);
 	m->generation = store_generation(d->env->store);
 	if (!f) {

@@ -47,6 +47,7 @@ void emu_usage(FILE *to)
 "  --plant DIR           light shared with other switches: DIR/wiring\n"
 "  --seed N              of everything random (1)\n"
 "  --fault SPEC          NAME[=VALUE][~PERMILLE], may be repeated\n"
+"  --version             print it and end\n"
 "\nfaults:\n%s", buf_cstr(&help));
 	buf_fini(&help);
 }
@@ -87,7 +88,7 @@ static int read_number(const char *option, const char *text, uint64_t max,
 
 enum flag { O_DRIVER = 256, O_LISTEN, O_SIZE, O_ANY, O_FIBRES, O_NAME,
 	      O_MEMORY, O_SLOTS, O_OVERLAP, O_STATE, O_CONTROL, O_ADDRESS_FILE,
-	      O_PLANT, O_FORM, O_SEED, O_FAULT, O_HELP };
+	      O_PLANT, O_FORM, O_SEED, O_FAULT, O_HELP, O_VERSION };
 
 static const struct option long_options[] = {
 	{ "driver", required_argument, NULL, O_DRIVER },
@@ -107,6 +108,7 @@ static const struct option long_options[] = {
 	{ "seed", required_argument, NULL, O_SEED },
 	{ "fault", required_argument, NULL, O_FAULT },
 	{ "help", no_argument, NULL, O_HELP },
+	{ "version", no_argument, NULL, O_VERSION },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -129,6 +131,7 @@ static int take_option(struct emu_args *args, int option, struct err *err)
 	case O_PLANT: c->plant = optarg; break;
 	case O_FORM: c->form = optarg; break;
 	case O_HELP: args->help = true; break;
+	case O_VERSION: args->version = true; break;
 	case O_SIZE: rc = parse_size(c, optarg, err); break;
 	case O_SEED:
 		rc = read_number("seed", optarg, UINT64_MAX, &c->seed, err);
@@ -167,7 +170,7 @@ int emu_args_parse(struct emu_args *args, int argc, char **argv, struct err *err
 	while (rc == 0 && (option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
 		rc = take_option(args, option, err);
 	}
-	if (rc || args->help) {
+	if (rc || args->help || args->version) {
 		return rc;
 	}
 	if (optind < argc) {

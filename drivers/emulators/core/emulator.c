@@ -29,6 +29,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
+#include "lib/base/version.h"
 
 #define BYTEWISE_MAX 64
 
@@ -956,6 +957,8 @@ int emulator_main(int argc, char **argv)
 
 	if (rc == 0 && args.help) {
 		emu_usage(stdout);
+	} else if (rc == 0 && args.version) {
+		version_print("weft-emulator");
 	} else if (rc == 0) {
 		e->conf = args.conf;
 		rc = run(e, &args, &err);

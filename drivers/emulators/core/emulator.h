@@ -245,7 +245,7 @@ struct emu_args {
 	struct emu_conf conf;
 	const char **faults;
 	int n_faults;
-	bool help;
+	bool help, version;
 };
 
 /* args->faults is the caller's to free, also on error. WEFT_EUSAGE. */
