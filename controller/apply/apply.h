@@ -350,8 +350,9 @@ int64_t apply_unresolved(const struct apply *a);
  * and status; at once with WEFT_ESTALE while a change runs. */
 void apply_recover(struct apply *a, void (*done)(int rc, const char *text, void *arg), void *arg);
 
-/* Devices that the newest open change moves and that did not answer when they were last asked;
- * names gets at most max of them, which are valid until the loop runs. O(devices^2). */
+/* Devices that the newest open change moves and that did not answer when they were last asked, or
+ * may yet do what they were sent (drv_snapshot.late); names gets at most max of them, which are
+ * valid until the loop runs. O(devices^2). */
 int apply_hangs_on(const struct apply *a, const char **names, int max);
 /* The next apply_recover(), which comes before the next request, also takes back what was half
  * done when a device was lost, or was being taken back already, if it reads all its devices. */

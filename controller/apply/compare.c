@@ -330,6 +330,11 @@ bool compare_gap(const struct store_step *st, const struct device *d)
 	return !snap_holder(&d->now.snap, d->any_to_any, st->xc, &at);
 }
 
+bool step_is_unknown(const struct store_step *st)
+{
+	return st->op != STORE_KEEP && (st->state == STORE_SENT || st->state == STORE_UNKNOWN);
+}
+
 enum store_step_state compare_step(const struct store_work *w, const struct store_step *step,
 				   const struct drv_snapshot *snap)
 {

@@ -239,6 +239,8 @@ bool compare_gap(const struct store_step *st, const struct device *d);
 /* Where one step stands by the last reading. */
 enum store_step_state compare_step(const struct store_work *w, const struct store_step *step,
 				   const struct drv_snapshot *snap);
+/* It was sent, and what became of it is not known. */
+bool step_is_unknown(const struct store_step *st);
 /* "in 3 -> out 7" (ports counted from 1, as in the fabric). */
 const char *xc_text(struct optics_xc xc, char *buf, int size);
 /* The same for a step; "the program" for a ring. */

@@ -25,6 +25,7 @@ struct recovery_read {
 					 * steps stay unknown */
 	struct device_op op;
 	bool read;			/* in one of the rounds */
+	bool late;			/* what it was sent may yet be done */
 };
 
 struct recovery {
@@ -128,7 +129,7 @@ static void explain_step(struct recovery *r, const struct recovery_read *rd,
 	store_audit(r->a->store, r->v[r->at].change.id, rd->w->device, STORE_EVENT, text);
 }
 
-static void count_step(struct recovery *r, const struct recovery_read *rd, struct store_step *st)
+static void count_step(struct recovery *r, struct recovery_read *rd, struct store_step *st)
 {
 	enum store_step_state now = rd->read ?
 		compare_step(rd->w, st, &rd->dev->now.snap) : STORE_UNKNOWN;
@@ -140,6 +141,10 @@ static void count_step(struct recovery *r, const struct recovery_read *rd, struc
 		r->keeps = r->keeps && now == STORE_AS_PLANNED;
 		r->n_lost += now != STORE_AS_PLANNED && st->state != STORE_PLANNED;
 		return;
+	}
+	if (now == STORE_AS_BEFORE && rd->dev->now.snap.late && step_is_unknown(st)) {
+		now = STORE_UNKNOWN;
+		rd->late = true;
 	}
 	r->hung = r->hung || st->state == STORE_UNKNOWN;
 	if (st->state != STORE_PLANNED || now == STORE_AS_PLANNED) {
@@ -174,7 +179,7 @@ static bool all_read(const struct recovery *r)
 	bool all = true;
 
 	for (int i = 0; i < r->n_readings; i++) {
-		all = all && r->readings[i].read;
+		all = all && r->readings[i].read && !r->readings[i].late;
 	}
 	return all;
 }

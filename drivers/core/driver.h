@@ -153,6 +153,8 @@ struct drv_snapshot {
 	struct drv_caps caps;
 	int n_xcs;
 	struct drv_xc *xcs;		/* sorted by in, out */
+	bool late;			/* moves that it was sent before may still be
+					 * made: what it does not list may yet come */
 	int n_ports;
 	struct drv_port *ports;		/* those not plainly enabled, or with
 					 * power when asked for */

@@ -31,6 +31,7 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 {
 	struct robot *r = arg;
 
+	r->late_ns = r->at_move > 0 ? clk_now_ns() + r->move_ms * 1000000 : r->late_ns;
 	base_lost(&r->h, rc, err, sent || r->at_move > 0);
 }
 
@@ -318,10 +319,17 @@ static void fill_snapshot(struct robot *r)
 	base_end(&r->h, 0, NULL);
 }
 
+/* Before the table, which then has what was made until now. */
+static void on_queue(struct robot *r, char *text)
+{
+	r->h.snap.late = !r->dialect->idle(r, text);
+	read_table(r, fill_snapshot);
+}
+
 static void on_identity(struct robot *r, char *text)
 {
 	r->dialect->identity(text, r->h.snap.identity, sizeof(r->h.snap.identity));
-	read_table(r, fill_snapshot);
+	ask(r, r->dialect->ask_pending, on_queue);
 }
 
 static void identify_by_banner(struct robot *r)
@@ -348,6 +356,7 @@ static void robot_snapshot(struct driver_base *h)
 	if (r->dialect->ask_identity) {
 		ask(r, r->dialect->ask_identity, on_identity);
 	} else {
+		h->snap.late = clk_now_ns() < r->late_ns;
 		read_table(r, identify_by_banner);
 	}
 }
@@ -485,6 +494,7 @@ static void too_long(struct robot *r, const char *why)
 {
 	struct err err = { 0 };
 
+	r->late_ns = clk_now_ns() + r->move_ms * 1000000;
 	err_set(&err, WEFT_ETIMEOUT, "%s: the robot is not done: %s", r->h.drv.name, why);
 	base_settle_unknown(&r->h, DRV_UNKNOWN, err.msg);
 	base_end(&r->h, WEFT_ETIMEOUT, &err);
@@ -943,6 +953,7 @@ static int robot_init(struct driver_base *h, const struct drv_config *cfg,
 	}
 	r->batch.h = h;
 	r->batch.map = &r->map;
+	r->late_ns = clk_now_ns() + r->move_ms * 1000000;	/* of an earlier process */
 	conf->gap_us = r->gap_ms * 1000;
 	conf->idle_ms = r->idle_s * 1000;
 	take_tables(r);

@@ -155,7 +155,8 @@ struct robot_dialect {
 	size_t (*prompt)(const uint8_t *line, size_t len, const void *robot);
 
 	/* Asks for the identity; NULL: the banner before the first prompt
-	 * has it. */
+	 * has it, and nothing lists the queue: moves of a session that was lost
+	 * may be made for as long as one may take. */
 	const char *ask_identity;
 	void (*identity)(char *text, char *identity, size_t size);
 
@@ -214,6 +215,7 @@ struct robot {
 	int64_t over_ns;	/* and since when it is so many */
 	int64_t reported_ns;	/* when progress was reported last */
 	int reported;		/* and how many items were over then */
+	int64_t late_ns;	/* until then moves of a session that was lost may be made */
 	int64_t blocked_ns;	/* since when it waits for people, or 0 */
 	bool homed;		/* recover: it reported its end */
 	char failed[DRV_TEXT_MAX];	/* its last line about a failed move */

@@ -359,12 +359,29 @@ static void note_lost(struct apply_run *r)
 	}
 }
 
+/* A step whose outcome is not known may yet be done. */
+static bool is_late(const struct apply_run *r)
+{
+	bool late = false;
+
+	for (int i = 0; i < r->w->n_steps && r->dev->now.snap.late; i++) {
+		late = late || step_is_unknown(&r->w->steps[i]);
+	}
+	return late;
+}
+
 static void on_undo_read(struct device *d, int rc, const struct err *err, void *arg)
 {
 	struct apply_run *r = arg;
+	struct err late = { 0 };
 
 	if (r->c->a->closing) {
 		return;
+	}
+	if (rc == 0 && is_late(r)) {
+		rc = err_set(&late, WEFT_EUNAVAIL, "%s: what it was sent may yet be done",
+			     d->name);
+		err = &late;
 	}
 	if (rc == 0) {
 		note_lost(r);

@@ -73,8 +73,9 @@ const char *change_wait_text(const struct change_wait *w, char *text, size_t siz
 	char until[32];
 
 	if (w->by_ns) {
-		snprintf(text, size, "change %" PRId64 " hangs on %s: once that answers it is "
-			 "committed if all of it was done, else taken back, until %s", w->change,
+		snprintf(text, size, "change %" PRId64 " hangs on %s: once that answers, and no "
+			 "move waits there, it is committed if all of it was done, else taken "
+			 "back, until %s", w->change,
 			 w->device[0] ? w->device : "devices that are back",
 			 clk_iso(w->by_ns, until, sizeof(until)));
 	} else {

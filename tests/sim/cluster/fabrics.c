@@ -108,7 +108,7 @@ static void print_options(struct buf *b, const char *dialect)
 		{ "polatis-restconf", "gap_ms: 1, settle_ms: 20, events_ms: 5000" },
 		{ "sonic-ocs", "gap_ms: 1, settle_ms: 20" },
 		{ "rome-cli", "gap_ms: 1, poll_ms: 100" },
-		{ "telescent-cli", "gap_ms: 1, poll_ms: 100" },
+		{ "telescent-cli", "gap_ms: 1, poll_ms: 100, move_ms: 5000" },
 	};
 	const char *options = "gap_ms: 1";
 

@@ -186,6 +186,50 @@ static void tell_robots(void)
 	}
 }
 
+/* weftd loses its power while moves wait in the queue of a robot, which makes them all the same:
+ * they are still the change's. */
+static void tell_late_moves(void)
+{
+	await(20, "weftd has read its devices", same(ask("state", "status"), "empty"));
+	expect(0, "a fabric is applied", "apply -f fabric0.yaml");
+	kept = map_of(SWITCH);
+	for (int i = 1; i <= 6; i++) {
+		const int before = sets_of(SWITCH);
+
+		begin("apply -f fabric4.yaml");
+		await(10, "the robot has moves in its queue", sets_of(SWITCH) >= before + i);
+		cluster_power_off("a");
+		cluster_power_on("a");
+		await(60, "what was half done is ended by itself",
+		      same(ask("state", "status"), "ready"));
+		sim_sleep(20 * SIM_S);
+		expect(0, "and all is as intended", "verify");
+		check(!matches(ask("problems.*.kind", "status"), "unexpected"),
+		      "no move is taken for another user's");
+		expect(0, "back to the first", "apply -f fabric0.yaml");
+		check(same(map_of(SWITCH), kept), "the robot has what it had");
+	}
+}
+
+static void run_late_moves(const char *dialect)
+{
+	struct scenario s;
+
+	scenario_simple(&s);
+	s.devices[0].dialect = dialect;
+	tell(&s, tell_late_moves);
+}
+
+static void run_late_rome(void)
+{
+	run_late_moves("rome-cli");
+}
+
+static void run_late_telescent(void)
+{
+	run_late_moves("telescent-cli");
+}
+
 static void run_robots(void)
 {
 	struct scenario s;
@@ -238,6 +282,9 @@ const struct story device_stories[] = {
 	{ "device-others", "another user's circuits, before and between", run_others },
 	{ "device-gone", "a switch without power, that comes back dark", run_gone },
 	{ "device-robots", "how far two robots are, and how long they take", run_robots },
+	{ "device-late-rome", "moves wait while weftd has no power", run_late_rome },
+	{ "device-late-telescent", "likewise, at a robot that does not list them",
+	  run_late_telescent },
 	{ "device-ring", "a ring's program that does not arrive whole", run_ring },
 	{ 0 },
 };
