@@ -735,15 +735,16 @@ install: all install-service
 	$(call put,644,$(PREFIX)/share/weft/grafana,configs/grafana/weft.json)
 	$(call put,644,$(PREFIX)/share/weft/proto/weft/v1,$(wildcard proto/weft/v1/*.proto))
 	$(call put,644,$(DOCDIR)/examples/fabrics,$(wildcard configs/fabrics/*.yaml))
-	$(foreach f,client kubernetes slurm,$(call put,$(if $(filter slurm,$(f)),755,644),$(DOCDIR)/examples/$(f),\
-		$(wildcard docs/examples/$(f)/*)) &&) true
+	$(foreach f,client kubernetes slurm,$(call put,644,$(DOCDIR)/examples/$(f),\
+		$(wildcard docs/examples/$(f)/*)) &&) chmod 755 $(DESTDIR)$(DOCDIR)/examples/slurm/*.sh
 	$(if $(DESTDIR),,@systemd-sysusers $(PREFIX)/lib/sysusers.d/weft.conf || \
 		echo "weft: weftd.service runs as the user weft, whom nothing made here" >&2)
 
 # What a control board has too. The settings of one who has weft already stay.
 install-service: $(B)/weft $(B)/weftd
 	$(call put,755,$(PREFIX)/bin,$(B)/weft)
-	$(call put,755,$(PREFIX)/sbin,$(B)/weftd)
+	$(if $(filter small,$(MODE)),install -d $(DESTDIR)$(PREFIX)/sbin && \
+		ln -sf ../bin/weft $(DESTDIR)$(PREFIX)/sbin/weftd,$(call put,755,$(PREFIX)/sbin,$(B)/weftd))
 	$(call put,644,$(PREFIX)/share/man/man1,docs/man/weft.1)
 	$(call put,644,$(PREFIX)/share/man/man5,docs/man/weft.yaml.5)
 	$(call put,644,$(PREFIX)/share/man/man8,docs/man/weftd.8)
