@@ -8,8 +8,12 @@
  * suspended; http_answer resumes it, and libmicrohttpd calls on_request a third
  * time to take the response. A suspended connection is in no epoll set of
  * libmicrohttpd, so that a handle of ours watches for its end.
+ *
+ * When there are as many connections as may be, a newcomer has the place of one of
+ * whoever has most, be it the newcomer: so no client keeps out another user, and
+ * requests that were never sent keep out none at all.
  */
-#include "lib/http/http.h"
+#include "lib/http/private.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,8 +28,8 @@
 
 #define MAX_HEAD ((size_t)16 << 10)	/* of a request, with MHD's own use */
 #define IDLE_S 15u			/* without a byte in either direction */
-#define HEAD_NS INT64_C(10000000000)	/* for a request's head, however slow */
-#define SWEEP_MS 1000
+#define HEAD_NS INT64_C(5000000000)	/* for a request's head, however slow */
+#define SWEEP_MS 500
 
 /* Of one request; made when its head is complete, freed by on_completed. */
 struct http_request {
@@ -47,11 +51,14 @@ struct hangup {
 	struct http_request *q;
 };
 
-/* An accepted connection, for the bound on the time of a request's head. */
+/* An accepted connection, for its owner's share and the bound on the time of a request's head. */
 struct client {
-	LIST_ENTRY(client) link;
+	TAILQ_ENTRY(client) link;	/* the oldest first */
 	int fd;
+	uint64_t owner;
+	bool leaves;		/* has lost its place */
 	int64_t since_ns;	/* waits for a request's head, 0: has one */
+	const char *uri_end;	/* of the head that is being read */
 };
 
 struct http_server {
@@ -64,7 +71,8 @@ struct http_server {
 	uv_timer_t sweep;
 	uv_prepare_t prepare;	/* answers given since it has run */
 	int n_handles;
-	LIST_HEAD(, client) clients;
+	TAILQ_HEAD(clients, client) clients;
+	int n_clients, max_clients;	/* those that do not leave */
 	bool closed;		/* a connection, since it has run */
 };
 
@@ -208,20 +216,52 @@ void http_on_gone(struct http_request *q, http_gone_cb cb, void *arg)
 	q->gone_arg = arg;
 }
 
-static void head_is_complete(struct MHD_Connection *conn)
+static struct client *client_of(struct MHD_Connection *conn)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 		conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct client *c = info ? info->socket_context : NULL;
 
+	return info ? info->socket_context : NULL;
+}
+
+/* Before libmicrohttpd takes it apart, which ends at a NUL what goes on behind it. */
+static void *on_uri(void *arg, const char *uri, struct MHD_Connection *conn)
+{
+	struct client *c = client_of(conn);
+
+	(void)arg;
 	if (c) {
-		c->since_ns = 0;
+		c->uri_end = uri + strlen(uri);
 	}
+	return NULL;
 }
 
 static const char *header(const struct http_request *q, const char *name)
 {
 	return MHD_lookup_connection_value(q->conn, MHD_HEADER_KIND, name);
+}
+
+struct count {
+	const char *name;
+	int n;
+};
+
+static enum MHD_Result count_value(void *arg, enum MHD_ValueKind kind, const char *name,
+				   const char *value)
+{
+	struct count *c = arg;
+
+	(void)kind, (void)value;
+	c->n += strcasecmp(name, c->name) == 0;
+	return MHD_YES;
+}
+
+static int n_headers(const struct http_request *q, const char *name)
+{
+	struct count c = { .name = name };
+
+	MHD_get_connection_values(q->conn, MHD_HEADER_KIND, count_value, &c);
+	return c.n;
 }
 
 static bool has_body(const struct http_request *q)
@@ -236,11 +276,22 @@ static enum MHD_Result send_response(struct http_request *q)
 	return MHD_queue_response(q->conn, q->status, q->response);
 }
 
-/* The head is complete. What is refused here, before libmicrohttpd asks for
- * a body, also ends the connection. */
-static enum MHD_Result begin(struct http_request *q, const char *method)
+/* The head is complete; version follows the URI in it. What is refused here, before
+ * libmicrohttpd asks for a body, also ends the connection. */
+static enum MHD_Result begin(struct http_request *q, const char *method, const char *version)
 {
-	if (strcmp(method, "GET") != 0) {
+	struct client *c = client_of(q->conn);
+
+	if (c) {
+		c->since_ns = 0;
+	}
+	if (c && version != c->uri_end + 1) {
+		refuse(q, 400, "this is no URI\n");
+	} else if (n_headers(q, MHD_HTTP_HEADER_HOST) != 1) {
+		refuse(q, 400, "one Host is expected\n");
+	} else if (n_headers(q, MHD_HTTP_HEADER_CONTENT_LENGTH) > 1) {
+		refuse(q, 400, "one Content-Length is expected\n");
+	} else if (strcmp(method, "GET") != 0) {
 		refuse(q, 405, "only GET\n");
 	} else if (has_body(q)) {
 		refuse(q, 400, "a GET has no body\n");
@@ -259,15 +310,14 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *conn, const 
 {
 	struct http_request *q = *slot;
 
-	(void)version, (void)data, (void)len;
+	(void)data, (void)len;
 	if (!q) {
 		q = x_new(1, sizeof(*q));
 		*slot = q;
 		q->server = arg;
 		q->conn = conn;
 		q->path = url;
-		head_is_complete(conn);
-		return begin(q, method);
+		return begin(q, method, version);
 	}
 	if (q->status == 0) {
 		q->server->handler(q, q->server->arg);
@@ -285,9 +335,7 @@ static void on_completed(void *arg, struct MHD_Connection *conn, void **slot,
 			 enum MHD_RequestTerminationCode why)
 {
 	struct http_request *q = *slot;
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-		conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct client *c = info ? info->socket_context : NULL;
+	struct client *c = client_of(conn);
 
 	(void)arg, (void)why;
 	if (c) {
@@ -302,28 +350,75 @@ static void on_completed(void *arg, struct MHD_Connection *conn, void **slot,
 
 /* ---- connections --------------------------------------------------------- */
 
+static void send_away(struct http_server *s, struct client *c)
+{
+	s->n_clients -= !c->leaves;
+	c->leaves = true;
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+static int count_of(const struct http_server *s, uint64_t owner)
+{
+	const struct client *c;
+	int n = 0;
+
+	TAILQ_FOREACH (c, &s->clients, link) {
+		n += !c->leaves && c->owner == owner;
+	}
+	return n;
+}
+
+/* Too many: of whoever has most, one that has sent no whole request, of these the oldest. */
+static void make_room(struct http_server *s)
+{
+	struct client *c, *best = NULL;
+	int n, most = 0;
+
+	TAILQ_FOREACH (c, &s->clients, link) {
+		n = c->leaves ? 0 : count_of(s, c->owner);
+		if (n > most || (n == most && n > 0 && c->since_ns && !best->since_ns)) {
+			best = c;
+			most = n;
+		}
+	}
+	if (best) {
+		send_away(s, best);
+	}
+}
+
+static void *add_client(struct http_server *s, int fd)
+{
+	struct client *c = x_new(1, sizeof(*c));
+
+	c->fd = fd;
+	c->since_ns = clk_now_ns();
+	c->owner = http_owner(fd);
+	TAILQ_INSERT_TAIL(&s->clients, c, link);
+	if (++s->n_clients > s->max_clients) {
+		make_room(s);
+	}
+	return c;
+}
+
+static void remove_client(struct http_server *s, struct client *c)
+{
+	TAILQ_REMOVE(&s->clients, c, link);
+	s->n_clients -= !c->leaves;
+	free(c);
+	s->closed = true;
+}
+
 static void on_connection(void *arg, struct MHD_Connection *conn, void **slot,
 			  enum MHD_ConnectionNotificationCode what)
 {
-	struct http_server *s = arg;
-	struct client *c = *slot;
+	const union MHD_ConnectionInfo *info;
 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-			conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-
-		c = info ? x_new(1, sizeof(*c)) : NULL;
-		if (c) {
-			c->fd = info->connect_fd;
-			c->since_ns = clk_now_ns();
-			LIST_INSERT_HEAD(&s->clients, c, link);
-		}
-		*slot = c;
-	} else if (c) {
-		LIST_REMOVE(c, link);
-		free(c);
+		info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+		*slot = info ? add_client(arg, info->connect_fd) : NULL;
+	} else if (*slot) {
+		remove_client(arg, *slot);
 		*slot = NULL;
-		s->closed = true;
 	}
 }
 
@@ -334,9 +429,9 @@ static void on_sweep(uv_timer_t *timer)
 	int64_t now = clk_now_ns();
 	struct client *c;
 
-	LIST_FOREACH(c, &s->clients, link) {
+	TAILQ_FOREACH (c, &s->clients, link) {
 		if (c->since_ns && now - c->since_ns > HEAD_NS) {
-			shutdown(c->fd, SHUT_RDWR);
+			send_away(s, c);
 		}
 	}
 }
@@ -421,7 +516,9 @@ static int start_mhd(struct http_server *s, const struct http_config *cfg,
 	errno = 0;
 	s->mhd = MHD_start_daemon(flags, (uint16_t)cfg->port, NULL, NULL, on_request, s,
 				  MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)addr,
-				  MHD_OPTION_CONNECTION_LIMIT, (unsigned)cfg->max_conns,
+				  MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
+				  /* Those that leave are there for a moment. */
+				  MHD_OPTION_CONNECTION_LIMIT, 2 * (unsigned)cfg->max_conns,
 				  MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
 				  MHD_OPTION_CONNECTION_MEMORY_LIMIT, MAX_HEAD,
 				  MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
@@ -475,7 +572,8 @@ int http_server_new(uv_loop_t *loop, const struct http_config *cfg,
 	s->loop = loop;
 	s->handler = cfg->handler;
 	s->arg = cfg->arg;
-	LIST_INIT(&s->clients);
+	s->max_clients = cfg->max_conns;
+	TAILQ_INIT(&s->clients);
 	r = start_mhd(s, cfg, &addr, err);
 	if (r || (r = start_handles(s, err))) {
 		free(s);

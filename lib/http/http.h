@@ -6,8 +6,10 @@
  * Boundary rules that this layer enforces: a Host that is not this machine is
  * refused with 421, so that no web site can have a browser read what is
  * served here under its own name (DNS rebinding); any method but GET is 405;
- * connections, the bytes of a request's head and the time that it may take
- * are bounded.
+ * what has not exactly one Host, two Content-Lengths, or a NUL in its URI is 400;
+ * connections, the bytes of a request's head and the time that it may take (5 s)
+ * are bounded. Of connections each user has a share: when there are as many as
+ * may be, who has most loses one to whoever comes.
  */
 #ifndef WEFT_LIB_HTTP_HTTP_H
 #define WEFT_LIB_HTTP_HTTP_H
@@ -33,7 +35,7 @@ struct http_config {
 	const char *option;	/* what errors call it: "--page" */
 	const char *host;	/* a loopback address */
 	int port;		/* 0: any */
-	int max_conns;		/* at a time; more wait to be accepted */
+	int max_conns;		/* at a time */
 	http_handler handler;
 	void *arg;
 };

@@ -189,7 +189,6 @@ static void on_closed(uv_handle_t *handle)
 
 	rpc_transport_fini(&conn->t);
 	rpc_server_remove_conn(conn);
-	free(conn);
 }
 
 static void close_now(struct rpc_conn *conn)
@@ -535,8 +534,7 @@ static struct rpc_conn *conn_new(struct rpc_server *s, bool remote)
 		uv_pipe_init(s->loop, &conn->io.pipe, 0);
 	}
 	conn->io.handle.data = conn;
-	TAILQ_INSERT_TAIL(&s->conns, conn, link);
-	s->n_conns++;
+	rpc_server_add_conn(conn);
 	conn->peer.remote = remote;
 	return conn;
 }

@@ -276,6 +276,7 @@ struct rpc_server {
 	int64_t deadline_ns;	/* what `deadline` waits for, 0: nothing */
 	TAILQ_HEAD(, rpc_conn) conns;
 	int n_conns;		/* all, also those that are about to be closed */
+	int peak_conns;		/* since memory was given back: server.c */
 	int n_places;		/* those that have one of limits.max_conns */
 	int n_greeting;		/* those that agree on TLS */
 	int n_unsaid;		/* refusals since the last line of the log */
@@ -362,7 +363,9 @@ struct rpc_call {
 void rpc_server_mark_dirty(struct rpc_conn *conn);
 /* Sees to it that calls due at this time are expired. */
 void rpc_server_watch_deadline(struct rpc_server *s, int64_t deadline_ns);
-/* A closed connection leaves; the last one may end the server. */
+/* A new connection of conn->server is one of its own. */
+void rpc_server_add_conn(struct rpc_conn *conn);
+/* A closed connection leaves, and is freed; the last one may end the server. */
 void rpc_server_remove_conn(struct rpc_conn *conn);
 
 /* ---- shares.c: who has a connection when there is no room for all ---- */

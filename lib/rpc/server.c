@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 
 #define BACKLOG 128
 #define NS_PER_MS 1000000
+#define TRIM_CONNS 16
 
 static void fill_limits(struct rpc_limits *l)
 {
@@ -216,6 +218,25 @@ static void close_handles(struct rpc_server *s)
 	close_handle(&s->grace);
 }
 
+/* A connection has some 100 KiB, which the allocator keeps when it is freed: what lives longer
+ * stands behind it. So it is told to give the pages back when most of many are gone. */
+static void give_memory_back(struct rpc_server *s)
+{
+	if (s->peak_conns > TRIM_CONNS && s->n_conns < s->peak_conns / 4) {
+		malloc_trim(0);
+		s->peak_conns = s->n_conns;
+	}
+}
+
+void rpc_server_add_conn(struct rpc_conn *conn)
+{
+	struct rpc_server *s = conn->server;
+
+	TAILQ_INSERT_TAIL(&s->conns, conn, link);
+	s->n_conns++;
+	s->peak_conns = s->n_conns > s->peak_conns ? s->n_conns : s->peak_conns;
+}
+
 void rpc_server_remove_conn(struct rpc_conn *conn)
 {
 	struct rpc_server *s = conn->server;
@@ -223,6 +244,8 @@ void rpc_server_remove_conn(struct rpc_conn *conn)
 	TAILQ_REMOVE(&s->conns, conn, link);
 	rpc_share_leave(conn);
 	s->n_conns--;
+	free(conn);
+	give_memory_back(s);
 	if (s->stopping && s->n_conns == 0) {
 		close_handles(s);
 	}

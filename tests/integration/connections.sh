@@ -17,6 +17,8 @@ END
 DAEMON_OPTIONS=(--socket-mode 0666 --access "$T/access")
 daemon
 tap "a daemon for all users"
+memory() { awk '/^VmRSS/ { print $2 }' "/proc/${PID[weftd]}/status"; }
+before=$(memory)
 
 # hold NAME UID N: as that user N connections over which one call was made;
 # $T/NAME has how many of them are open, and a line for each that is refused.
@@ -93,4 +95,7 @@ for name in u5001 u5002 u5003 u5004 greedy; do
 done
 wait_for 20 as 5006 status
 tap "once they are gone there is room again"
+given_back() { (($(memory) < 2 * before)); }
+wait_for 20 given_back
+tap "and memory is under twice of the $before KiB before"
 finish

@@ -100,6 +100,35 @@ ask 'POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n'
 has out "another method" '^HTTP/1.1 405'
 ask 'GET /metrics HTTP/1.1\r\nHost: example.com\r\n\r\n'
 has out "another host's name" '^HTTP/1.1 421'
+ask 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: example.com\r\n\r\n'
+has out "two hosts" '^HTTP/1.1 400'
+ask 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nContent-Length: 9\r\n\r\n'
+has out "two lengths" '^HTTP/1.1 400'
+ask 'GET /metrics\0x HTTP/1.1\r\nHost: localhost\r\n\r\n'
+has out "a NUL in the path" '^HTTP/1.1 400'
+if ((EUID == 0)); then
+	setpriv --reuid 4001 --clear-groups /usr/bin/python3 - "$PORT" <<-'END' >"$T/halves" &
+	import socket, sys, time
+	held = []
+	while True:
+	    c = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+	    c.sendall(b"GET /metrics HTTP/1.1\r\nHost: local")
+	    held = held[-200:] + [c]
+	    if len(held) == 80:
+	        print("many", flush=True)
+	    time.sleep(0.001)
+	END
+	PID[halves]=$!
+	wait_for 10 grep -q many "$T/halves"
+	tap "another user sends halves of requests without end"
+	for ((i = 0; i < 20; i++)); do
+		ask "$GET"
+		grep -q '^HTTP/1.1 200' "$T/out" || break
+	done
+	((i == 20))
+	tap "and keeps out no scrape of twenty"
+	stop halves
+fi
 ask "GET /metrics HTTP/1.1\r\nX: $(printf '%016400d' 0)"
 has out "headers without end" '^HTTP/1.1 431'
 head -c 65536 /dev/urandom | nc -N -w 5 127.0.0.1 "$PORT" >/dev/null 2>&1

@@ -1,11 +1,16 @@
 /* Whose name a request may use, and what is answered over a socket. */
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -43,9 +48,12 @@ struct fixture {
 	uv_connect_t connect;
 	uv_write_t write;
 	const char *request;
+	size_t request_len;
 	char answer[4096];
 	size_t n;
-	struct http_request *held;	/* "/later" */
+	struct http_request *held;	/* "/later": the last */
+	struct http_request *ours;
+	int n_held;			/* that are not ours */
 	int gone;
 };
 
@@ -54,6 +62,7 @@ static void on_gone(struct http_request *q, void *arg)
 	struct fixture *f = arg;
 
 	f->gone++;
+	f->n_held--;
 	f->held = NULL;
 	http_answer(q, 204, NULL, "", 0);
 }
@@ -65,6 +74,7 @@ static void handler(struct http_request *q, void *arg)
 
 	if (strcmp(http_path(q), "/later") == 0) {
 		f->held = q;
+		f->n_held += f->ours != NULL;
 		http_on_gone(q, on_gone, f);
 		return;
 	}
@@ -98,19 +108,19 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 static void on_connect(uv_connect_t *c, int status)
 {
 	struct fixture *f = c->data;
-	uv_buf_t b = uv_buf_init((char *)f->request,
-				 (unsigned)strlen(f->request));
+	uv_buf_t b = uv_buf_init((char *)f->request, (unsigned)f->request_len);
 
 	assert_int_equal(status, 0);
 	assert_int_equal(uv_write(&f->write, c->handle, &b, 1, NULL), 0);
 	assert_int_equal(uv_read_start(c->handle, on_alloc, on_read), 0);
 }
 
-static void dial(struct fixture *f, const char *request)
+static void dial_bytes(struct fixture *f, const char *request, size_t len)
 {
 	struct sockaddr_in to;
 
 	f->request = request;
+	f->request_len = len;
 	f->n = 0;
 	f->answer[0] = '\0';
 	f->client.data = f->connect.data = f;
@@ -121,13 +131,23 @@ static void dial(struct fixture *f, const char *request)
 			 0);
 }
 
-static const char *ask(struct fixture *f, const char *request)
+static void dial(struct fixture *f, const char *request)
 {
-	dial(f, request);
+	dial_bytes(f, request, strlen(request));
+}
+
+static const char *ask_bytes(struct fixture *f, const char *request, size_t len)
+{
+	dial_bytes(f, request, len);
 	uv_run(&f->loop, UV_RUN_DEFAULT);
 	uv_close((uv_handle_t *)&f->client, NULL);
 	uv_run(&f->loop, UV_RUN_NOWAIT);
 	return f->answer;
+}
+
+static const char *ask(struct fixture *f, const char *request)
+{
+	return ask_bytes(f, request, strlen(request));
 }
 
 static int setup(void **state)
@@ -175,6 +195,136 @@ static void test_answers(void **state)
 	assert_non_null(strstr(ask(f, "GET /a HTTP/1.1\r\n"
 				      "Host: example.com\r\n\r\n"), " 421 "));
 	assert_non_null(strstr(ask(f, "GET /a HTTP/1.1\r\n\r\n"), " 400 "));
+}
+
+/* What could be read in two ways is read in none. */
+static void test_ambiguous(void **state)
+{
+	static const char nul[] = "GET /a\0b HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	static const char nul_key[] = "GET /a?key=v\0b HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	static const char *const bad[] = {
+		"GET /a HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
+		"GET /a HTTP/1.1\r\nHost: localhost\r\nhost: example.com\r\n\r\n",
+		"GET /a HTTP/1.1\r\nContent-Length: 0\r\nContent-Length: 0\r\n" HOST,
+		"GET /a HTTP/1.1\r\nContent-Length: 0\r\ncontent-length: 5\r\n" HOST,
+		"GET /a HTTP/1.1\r\nContent-Length: 5, 0\r\n" HOST,
+		"POST /a HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n" HOST,
+		"GET /a HTTP/1.0\r\n\r\n",
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_non_null(strstr(ask(f, bad[i]), " 400 "));
+	}
+	assert_non_null(strstr(ask_bytes(f, nul, sizeof(nul) - 1), " 400 "));
+	assert_non_null(strstr(ask_bytes(f, nul_key, sizeof(nul_key) - 1), " 400 "));
+	assert_non_null(strstr(ask(f, "GET /a?b&key=v&c=d HTTP/1.1\r\n" HOST), "200 OK"));
+	assert_non_null(strstr(ask(f, "GET /a?key HTTP/1.1\r\nContent-Length: 0\r\n" HOST),
+			       "200 OK"));
+}
+
+/* ---- shares ---------------------------------------------------------------- */
+
+/* A connection that sends this much, by plain calls. */
+static int half(const struct fixture *f, const char *text)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in to;
+
+	uv_ip4_addr("127.0.0.1", http_server_port(f->server), &to);
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_int_equal(send(fd, text, strlen(text), 0), strlen(text));
+	return fd;
+}
+
+static bool is_cut_off(int fd)
+{
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
+
+	return n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
+/* Of one user, the oldest that has sent no whole request goes; one that waits stays. */
+static void test_half_requests(void **state)
+{
+	struct fixture *f = *state;
+	int later = half(f, "GET /later HTTP/1.1\r\n" HOST), fds[12];
+
+	while (!f->held) {
+		uv_run(&f->loop, UV_RUN_ONCE);
+	}
+	for (int i = 0; i < 12; i++) {
+		fds[i] = half(f, "GET /a HTTP/1.1\r\nHost: local");
+		while (i >= 3 && !is_cut_off(fds[i - 3])) {
+			uv_run(&f->loop, UV_RUN_ONCE);
+		}
+	}
+	assert_non_null(strstr(ask(f, "GET /a HTTP/1.1\r\n" HOST), "200 OK"));
+	assert_false(is_cut_off(fds[11]));
+	assert_false(is_cut_off(later));
+	assert_int_equal(f->gone, 0);
+	http_answer(f->held, 200, NULL, "", 0);
+	for (int i = 0; i < 12; i++) {
+		close(fds[i]);
+	}
+	close(later);
+}
+
+/* Another user has all that are left, and takes none of ours. */
+static void test_users(void **state)
+{
+	struct fixture *f = *state;
+	int later, out[2], fds[8], n = 0;
+	char byte;
+	pid_t pid;
+
+	if (geteuid() != 0) {
+		skip();
+	}
+	later = half(f, "GET /later HTTP/1.1\r\n" HOST);
+	while (!f->held) {
+		uv_run(&f->loop, UV_RUN_ONCE);
+	}
+	assert_int_equal(pipe2(out, O_NONBLOCK), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (setuid(4001)) {
+			_exit(1);
+		}
+		for (int i = 0; i < 8; i++) {
+			fds[i] = half(f, "GET /later HTTP/1.1\r\n" HOST);
+		}
+		/* Five of the eight have no place. */
+		while (n < 5) {
+			for (int i = n = 0; i < 8; i++) {
+				n += is_cut_off(fds[i]);
+			}
+			usleep(1000);
+		}
+		assert_int_equal(write(out[1], "", 1), 1);
+		pause();
+		_exit(0);
+	}
+	f->ours = f->held;
+	while (read(out[0], &byte, 1) != 1) {
+		uv_run(&f->loop, UV_RUN_NOWAIT);
+		assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+	}
+	assert_false(is_cut_off(later));
+	assert_non_null(strstr(ask(f, "GET /a HTTP/1.1\r\n" HOST), "200 OK"));
+	assert_false(is_cut_off(later));
+	http_answer(f->ours, 200, NULL, "", 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	while (f->n_held > 0) {
+		uv_run(&f->loop, UV_RUN_ONCE);
+	}
+	close(later);
+	close(out[0]);
+	close(out[1]);
 }
 
 /* An answer that comes later, and a client that does not wait for it. */
@@ -232,6 +382,9 @@ int main(void)
 		cmocka_unit_test(test_host),
 		cmocka_unit_test_setup_teardown(test_answers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ambiguous, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_half_requests, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_users, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_only_loopback, setup,
 						teardown),
 	};
