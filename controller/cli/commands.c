@@ -88,6 +88,8 @@ static const struct cli_option store_import_options[] = {
 	{ 0, "replace", NULL, "where there is a store: keep it beside the new one", NULL }, END,
 };
 
+static const struct cli_option store_check_options[] = { STATE_DIR_OPTION, END, };
+
 static const struct cli_option external_options[] = {
 	{ 0, "open", NULL, "only those not resolved yet", NULL },
 	{ 'n', "limit", "N", "the newest N (default: 100)", NULL }, END,
@@ -229,6 +231,8 @@ static const struct cli_command store_commands[] = {
 	  store_export_options, 0, 0, false, cmd_store_export },
 	{ "import", NULL, "FILE", "Make a store from such a text", NULL,
 	  store_import_options, 1, 1, false, cmd_store_import },
+	{ "check", NULL, "", "Check that a store holds what was written", NULL,
+	  store_check_options, 0, 0, false, cmd_store_check },
 	GROUP_END,
 };
 

@@ -24,6 +24,7 @@ static int begin(struct store *s, bool deferred, struct err *err)
 	if (rc) {
 		return rc;
 	}
+	rc = store_content_begin(s, err);
 	for (int i = 0; i < STORE_PARTS && s->parts[i] && rc == 0; i++) {
 		rc = s->parts[i]->begin ? s->parts[i]->begin(s, err) : 0;
 	}
@@ -43,7 +44,11 @@ int db_begin_deferred(struct store *s, struct err *err)
 static int commit(struct store *s, struct err *err)
 {
 	int64_t begun_ns = clk_now_ns();
-	int rc = db_run(s, err, "COMMIT", "");
+	int rc = store_content_commit(s, err);
+
+	if (rc == 0) {
+		rc = db_run(s, err, "COMMIT", "");
+	}
 
 	s->use.commits++;
 	s->use.failed += rc != 0;

@@ -438,8 +438,8 @@ static int pack_rows(struct store_text *r, struct err *err)
 	return run_all(r, store_pack_rows, err);
 }
 
-/* Everything in one transaction of the new store. */
-static int fill(struct store_text *r, struct err *err)
+/* Everything in one transaction of the new store, whose fence is at least this. */
+static int fill(struct store_text *r, int64_t fence, struct err *err)
 {
 	int rc = db_begin(r->s, err);
 
@@ -461,6 +461,9 @@ static int fill(struct store_text *r, struct err *err)
 	}
 	if (rc == 0) {
 		rc = store_move_passwords(r->s, err);
+	}
+	if (rc == 0) {
+		rc = db_run(r->s, err, "UPDATE state SET fence = max(fence, ?)", "i", fence);
 	}
 	return db_end(r->s, rc, err);
 }
@@ -558,10 +561,7 @@ static int make_new(struct store_text *r, const char *fresh, int64_t fence, stru
 	if (rc) {
 		return rc;
 	}
-	rc = fill(r, err);
-	if (rc == 0) {
-		rc = db_run(r->s, err, "UPDATE state SET fence = max(fence, ?)", "i", fence);
-	}
+	rc = fill(r, fence, err);
 	if (rc == 0) {
 		rc = db_run(r->s, err, "PRAGMA journal_mode = DELETE", "");
 	}

@@ -346,7 +346,10 @@ static int migrate_from(struct store *s, int64_t version, struct err *err)
 		rc = create_state(s, err);
 	}
 	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", STORE_VERSION);
-	return rc ? rc : db_run(s, err, sql, "");
+	if (rc == 0) {
+		rc = db_run(s, err, sql, "");
+	}
+	return rc ? rc : store_content_count(s, err);
 }
 
 int store_migrate(struct store *s, struct err *err)

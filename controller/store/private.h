@@ -55,6 +55,16 @@ struct store_part {
 	void (*end)(struct store *s, bool kept);	/* however it ended */
 };
 
+/* Counts all rows, which the next commit keeps. O(size of the file). digest.c */
+int store_content_count(struct store *s, struct err *err);
+/* Within a transaction: at its begin, and before its commit. */
+int store_content_begin(struct store *s, struct err *err);
+int store_content_commit(struct store *s, struct err *err);
+/* WEFT_EINVAL: the file has other content than was written. O(size of the file). */
+int store_content_check(struct store *s, struct err *err);
+/* From now on each row that this connection writes is counted. */
+int store_content_watch(struct store *s, struct err *err);
+
 /* The audit trail, and by the kind of store. audit.c, shared.c, replicate.c */
 extern const struct store_part store_audit_part, store_lease_part, store_replica_part;
 #define STORE_PARTS 2
@@ -81,6 +91,12 @@ struct store {
 	int n_waiting, n_lost;
 	int64_t audit_bytes;	/* of the lines kept; -1: not counted yet */
 	struct store_use use;
+
+	/* What tells content that weft did not write; digest.c. */
+	bool counts;
+	uint64_t content;	/* of all rows, in the transaction that is under way */
+	uint64_t fixed;		/* of schema and format; 0: not known yet */
+	int64_t written;	/* transactions */
 
 	/* Syncs that are left to store_sync; sync.c. */
 	bool defers;

@@ -99,7 +99,8 @@ int store_lead(struct store *s, const struct store_lease *seen, const char *hold
 	if (rc) {
 		return rc;
 	}
-	rc = db_end(s, take(s, seen, holder, err), err);
+	rc = store_content_begin(s, err);
+	rc = db_end(s, rc ? rc : take(s, seen, holder, err), err);
 	if (rc == 0) {
 		rc = store_refresh(s, err);
 	}

@@ -27,6 +27,7 @@ static int set_modes(struct store *s, struct err *err)
 		/* A journal that is deleted has to be gone for good: EXTRA. */
 		"PRAGMA synchronous = EXTRA",
 		"PRAGMA foreign_keys = ON",
+		"PRAGMA recursive_triggers = ON",	/* also when rows are replaced */
 		"PRAGMA journal_size_limit = 4194304",
 		"PRAGMA trusted_schema = OFF",
 	};
@@ -44,7 +45,7 @@ static int set_modes(struct store *s, struct err *err)
 int store_check_pages(struct store *s, struct err *err)
 {
 	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "PRAGMA quick_check(1)", "");
+	int rc = db_prepare(s, err, &st, "PRAGMA integrity_check(1)", "");
 
 	if (rc) {
 		return rc;
@@ -121,7 +122,8 @@ static int open_as(const char *path, enum store_kind kind, struct store **out, s
 	};
 	int (*const stages[])(struct store *, struct err *) = {
 		create_file, take_lock, open_db, store_migrate, set_modes,
-		store_check_pages, kinds[kind].last_stage,
+		store_check_pages, store_content_check, store_content_watch,
+		kinds[kind].last_stage,
 	};
 	struct store *s = x_new(1, sizeof(*s));
 	int rc = 0;

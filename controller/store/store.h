@@ -26,7 +26,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 19		/* of the file format (user_version) */
+#define STORE_VERSION 20		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_COMMAND_MAX 16384	/* a map of many circuits in one */
@@ -129,6 +129,19 @@ struct store_import {
  */
 int store_import(const char *path, const char *name, const char *text, size_t len, bool replace,
 		 struct store_import *out, struct err *err);
+
+/* What a file was found to hold. */
+struct store_check {
+	int64_t format;		/* of the file */
+	int64_t transactions;	/* that it has taken; 0: of a format that did not count them */
+};
+
+/*
+ * Whether the store at path holds what was written, as it is checked at each start; it may be
+ * open in a weftd. Of formats before 20 only the pages can be. WEFT_EINVAL: it is damaged;
+ * else as store_export. O(size of the file), in memory.
+ */
+int store_check(const char *path, struct store_check *out, struct err *err);
 
 /* ---- one store, several weftd -------------------------------------------- */
 

@@ -373,7 +373,17 @@ static const char v18[] =
 	"ALTER TABLE replica ADD COLUMN digest BLOB NOT NULL DEFAULT "
 	"x'0000000000000000000000000000000000000000000000000000000000000000';";
 
+/* One number over all rows and one over all else (digest.c), and how many transactions the file
+ * has taken. */
+static const char v20[] = "CREATE TABLE content ("
+	"  one INTEGER PRIMARY KEY CHECK (one = 1),"
+	"  rows INTEGER NOT NULL,"
+	"  rest INTEGER NOT NULL,"
+	"  written INTEGER NOT NULL"
+	") STRICT;"
+	"INSERT INTO content VALUES (1, 0, 0, 0);";
+
 const char *const store_migrations[STORE_VERSION] = {
 	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, v17, v18,
-	v19,
+	v19, v20,
 };

@@ -53,4 +53,12 @@ tap "and leaves all as it was"
 expect 0 "a store is replaced" weft store import "$T/a.json" --state-dir "$STATE" --replace
 [[ $(sha256sum <"$STATE/weft.db.replaced-1") == "$sum" ]]
 tap "and kept"
+expect 0 "a store is checked" weft store check --state-dir "$STATE"
+has out "and has its transactions" 'transactions|TRANSACTIONS'
+sqlite3 "$STATE/weft.db" "UPDATE drain SET what = 'h2'" >"$T/out"
+expect 65 "what weft did not write" weft store check --state-dir "$STATE"
+has err "is told" 'weft.db is damaged: it does not hold what was written'
+weftd --socket "$SOCK" --state-dir "$STATE" >"$T/err" 2>&1
+[[ $? == 65 ]] && grep -q 'is damaged: it does not hold what was written' "$T/err"
+tap "and is not in force"
 finish

@@ -381,6 +381,7 @@ int cmd_history(struct cli *c, struct err *err);
 int cmd_audit(struct cli *c, struct err *err);
 int cmd_store_export(struct cli *c, struct err *err);
 int cmd_store_import(struct cli *c, struct err *err);
+int cmd_store_check(struct cli *c, struct err *err);
 int cmd_external_changes(struct cli *c, struct err *err);
 int cmd_drain(struct cli *c, struct err *err);
 int cmd_undrain(struct cli *c, struct err *err);

@@ -68,3 +68,20 @@ int cmd_store_import(struct cli *c, struct err *err)
 	out_str(o, "left_out", done.left_out);
 	return cli_print(o, err);
 }
+
+int cmd_store_check(struct cli *c, struct err *err)
+{
+	struct store_check found = { 0 };
+	char path[512];
+	struct out *o;
+	int r = store_path(c, path, sizeof(path), err);
+
+	if (r || (r = store_check(path, &found, err))) {
+		return r;
+	}
+	o = out_new(c->format);
+	out_str(o, "store", path);
+	out_int(o, "format", found.format);
+	out_int(o, "transactions", found.transactions);
+	return cli_print(o, err);
+}

@@ -146,8 +146,9 @@ static void list_tables(sqlite3 *db, struct place *p)
 	sqlite3_stmt *st;
 
 	sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT "
-			   "LIKE 'sqlite_%' AND name NOT IN ('audit', 'observed_device', "
-			   "'observed_map', 'lease', 'replica') ORDER BY name", -1, &st, NULL);
+			   "LIKE 'sqlite_%' AND name NOT IN ('audit', 'content', "
+			   "'observed_device', 'observed_map', 'lease', 'replica') "
+			   "ORDER BY name", -1, &st, NULL);
 	while (p->n_tables < MAX_TABLES && sqlite3_step(st) == SQLITE_ROW) {
 		snprintf(p->tables[p->n_tables++].name, sizeof(p->tables[0].name), "%s",
 			 (const char *)sqlite3_column_text(st, 0));

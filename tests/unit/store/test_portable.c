@@ -239,6 +239,7 @@ static const struct left_out {
 } left_out[] = {
 	{ "lease", NULL },		/* who leads */
 	{ "replica", NULL },		/* how far a copy is */
+	{ "content", NULL },		/* digests of this file */
 	{ "state", "one" },		/* always 1 */
 	{ "confirm", "one" },
 	{ "journal_device", "steps" },

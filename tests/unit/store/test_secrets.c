@@ -44,7 +44,7 @@ static void make_old(const struct place *p, const char *const *texts, int n)
 		store_journal_fini(&j);
 	}
 	store_free(s);
-	sql(p, "PRAGMA user_version = 18");
+	sql(p, "DROP TABLE content; PRAGMA user_version = 18");
 }
 
 /* Of a file in the store's folder; its bytes, or NULL when it is not there. */

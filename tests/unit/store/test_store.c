@@ -640,6 +640,10 @@ static void test_external_changes_are_bounded(void **state)
 
 /* ---- files that are not right -------------------------------------------- */
 
+#define WITHOUT_V20 "DROP TABLE content;"
+/* Before what another program changes: it is counted as it is then. */
+#define AS_WRITTEN WITHOUT_V20 "PRAGMA user_version = 19;"
+
 static void sql(const struct place *p, const char *text)
 {
 	sqlite3 *db;
@@ -696,7 +700,7 @@ static void test_gains(void **state)
 	assert_int_equal(v[1].before_ns, 5);
 	store_gains_free(v, n);
 	store_free(s);
-	sql(*state, "PRAGMA foreign_keys = ON; DELETE FROM change WHERE id = 1");
+	sql(*state, AS_WRITTEN "PRAGMA foreign_keys = ON; DELETE FROM change WHERE id = 1");
 	s = must_open(*state);
 	OK(store_gains(s, 1, 2, &v, &n, &err));
 	assert_int_equal(n, 1);
@@ -704,11 +708,12 @@ static void test_gains(void **state)
 	store_free(s);
 }
 
-/* Takes back what formats 3 to 18 have added; the list of ops that a journal
+
+/* Takes back what formats 3 to 20 have added; the list of ops that a journal
  * may hold stays the longer one. */
 #define AS_TABLE(view) "CREATE TABLE was AS SELECT * FROM " view "; DROP VIEW " view ";" \
 	"ALTER TABLE was RENAME TO " view ";"
-#define WITHOUT_V17 "ALTER TABLE replica DROP COLUMN digest;" \
+#define WITHOUT_V17 WITHOUT_V20 "ALTER TABLE replica DROP COLUMN digest;" \
 	AS_TABLE("journal_step") AS_TABLE("intent_circuit") \
 	AS_TABLE("observed_circuit") "DROP TABLE observed_map;" \
 	"ALTER TABLE journal_device DROP COLUMN steps;" \
@@ -1144,7 +1149,7 @@ static void test_jobs_are_bounded(void **state)
 
 	OK(put_job(s, &first));
 	store_free(s);
-	sql(*state, "WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL "
+	sql(*state, AS_WRITTEN "WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL "
 		    "SELECT i + 1 FROM c WHERE i < 1005) "
 		    "INSERT INTO job (name, who, request, spec, state) "
 		    "SELECT 'j', '', '', '', "
@@ -1304,6 +1309,64 @@ static void test_damaged_pages(void **state)
 	store_free(must_open(p));
 }
 
+static void assert_same_text(const struct place *p, const struct buf *before, int64_t flip)
+{
+	static const struct store_export all = { .history = true, .audit = true };
+	struct buf b = { 0 };
+
+	OK(store_export(p->path, &all, &b, &err));
+	if (b.len != before->len || memcmp(b.data, before->data, b.len) != 0) {
+		fail_msg("bit %lld: ready with other content", (long long)flip);
+	}
+	buf_fini(&b);
+}
+
+/* One bit flipped, anywhere in the file: the store is refused, or holds what it did. With
+ * WEFT_FLIPS=10000 in the environment so many bits. */
+static void test_flipped_bits(void **state)
+{
+	static const struct store_export all = { .history = true, .audit = true };
+	const int flips = getenv("WEFT_FLIPS") ? atoi(getenv("WEFT_FLIPS")) : 300;
+	struct place *p = *state;
+	struct store *s = must_open(p);
+	struct store_journal j = journal_of(200, -1, 7);
+	struct buf before = { 0 };
+	uint64_t chance = 42;
+	char *bytes;
+	size_t len;
+	int refusals = 0;
+
+	OK(begin(s, &j, "rate: 100Gbps", &err));
+	store_audit(s, 1, "sw", STORE_COMMAND, "set 1,2");
+	OK(store_commit(s, 1, "", 3, &err));
+	OK(store_drain(s, "h2", "uid 1", "why", &err));
+	store_journal_fini(&j);
+	store_free(s);
+	OK(store_export(p->path, &all, &before, &err));
+	OK(file_read(p->path, 1 << 24, &bytes, &len, &err));
+	for (int i = 0; i < flips; i++) {
+		int64_t bit;
+
+		chance = chance * UINT64_C(6364136223846793005) + 1442695040888963407u;
+		bit = (int64_t)(chance >> 20) % ((int64_t)len * 8);
+		bytes[bit / 8] = (char)(bytes[bit / 8] ^ 1 << bit % 8);
+		OK(file_write_atomic(p->path, bytes, len, FILE_PRIVATE, &err));
+		bytes[bit / 8] = (char)(bytes[bit / 8] ^ 1 << bit % 8);
+		if (store_open_replica(p->path, &s, &err)) {
+			refusals++;
+			continue;
+		}
+		if (!store_newer(s)) {
+			assert_same_text(p, &before, bit);
+		}
+		store_free(s);
+	}
+	assert_true(refusals > 0);
+	printf("# %d of %d flips refused, none is other content\n", refusals, flips);
+	free(bytes);
+	buf_fini(&before);
+}
+
 static void test_damaged_program(void **state)
 {
 	struct place *p = *state;
@@ -1315,7 +1378,7 @@ static void test_damaged_program(void **state)
 	OK(store_commit(s, 1, "", 3, &err));
 	store_journal_fini(&j);
 	store_free(s);
-	sql(p, "UPDATE program SET data = zeroblob(length(data))");
+	sql(p, AS_WRITTEN "UPDATE program SET data = zeroblob(length(data))");
 	s = must_open(p);
 	assert_int_equal(store_intent(s, "ring", &l, &err), WEFT_EINVAL);
 	assert_non_null(strstr(err.msg, "damaged"));
@@ -1337,6 +1400,8 @@ static void test_damaged_config(void **state)
 	store_config_fini(&c);
 	store_free(s);
 	sql(p, "UPDATE config SET text = CAST('rate: 900Gbps' AS BLOB)");
+	refused(p, WEFT_EINVAL, "does not hold what was written");
+	sql(p, AS_WRITTEN);
 	s = must_open(p);
 	assert_int_equal(store_config(s, &c, &err), WEFT_EINVAL);
 	assert_non_null(strstr(err.msg, "a configuration is not what its hash says"));
@@ -1392,6 +1457,7 @@ int main(void)
 		T(test_format_16), T(test_damaged_lists),
 		T(test_newer_format), T(test_not_a_store),
 		T(test_not_a_database), T(test_damaged_pages),
+		T(test_flipped_bits),
 		T(test_damaged_program), T(test_damaged_config), T(test_read_only),
 		T(test_no_folder),
 		T(test_one_writer),
