@@ -15,6 +15,8 @@
 
 #include "collective/make/make.h"
 #include "controller/model/private.h"
+#include "lib/base/alloc.h"
+#include "lib/base/buf.h"
 #include "topology/topology.h"
 
 /* Where a key stands, or the job itself when the key was not given. */
@@ -327,6 +329,81 @@ static struct err *report_expression(struct model_build *b, const struct job_ent
 			  "%s: topology: %s", e->object, fact);
 }
 
+bool model_is_arcs(const char *text)
+{
+	const char *word = text + strspn(text, " ");
+
+	return (*word >= '0' && *word <= '9') || strncmp(word, "undirected", 10) == 0 ||
+	       strncmp(word, "nodes ", 6) == 0;
+}
+
+/* Circuits are all alike. */
+static int check_arcs(const struct topo *t, struct err *err)
+{
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *x = topo_arc(t, a);
+
+		if (x->cap != 1 || x->latency_ns || x->cost != 1) {
+			return err_set(err, WEFT_EUNSUPPORTED, "arc %d %d has a capacity, latency "
+				       "or cost: not supported, only which ranks it joins", x->src,
+				       x->dst);
+		}
+	}
+	return 0;
+}
+
+int model_topology(const char *text, struct topo **out, char **name, struct err *err)
+{
+	struct buf b = { 0 };
+	char *lines;
+	int rc;
+
+	if (!model_is_arcs(text)) {
+		return topo_parse(text, out, name, err);
+	}
+	lines = x_dup(text);
+	for (char *c = lines; (c = strchr(c, ',')); c++) {
+		*c = '\n';
+	}
+	rc = topo_from_edges(lines, strlen(lines), out, err);
+	free(lines);
+	if (rc == 0 && (rc = check_arcs(*out, err))) {
+		topo_free(*out);
+		*out = NULL;
+	}
+	if (rc == 0 && name) {
+		buf_printf(&b, "%d nodes, %d arcs", topo_n(*out), topo_m(*out));
+		*name = buf_steal(&b);
+	}
+	return rc;
+}
+
+/* Where the arc of this number, from 1, is written. */
+static struct conf_place place_of_arc(const struct conf_node *node, int arc)
+{
+	const char *at = node->text;
+
+	for (; arc > 1 && strchr(at, ','); arc--) {
+		at = strchr(at, ',') + 1;
+	}
+	return conf_node_place(node, (size_t)(at - node->text) + strspn(at, " "));
+}
+
+static void report_topology(struct model_build *b, const struct job_entry *e, struct err *err)
+{
+	const struct conf_value *v = &e->v[JOB_TOPOLOGY];
+
+	if (model_is_arcs(v->text)) {
+		err_hint(conf_error(b->r, place_of_arc(v->node, err->line), err->code,
+				    "%s: topology: %s", e->object, err->msg),
+			 err->hint[0] ? "%s" : "such as 0 1, 1 2, 2 0", err->hint);
+		return;
+	}
+	err_hint(report_expression(b, e, v->node, err),
+		 err->hint[0] ? "%s" : "such as C(16,{1,4}), "
+		 "Torus(4,4) or auto", err->hint);
+}
+
 void build_topology(struct model_build *b, struct job_entry *e)
 {
 	const struct conf_value *v = &e->v[JOB_TOPOLOGY];
@@ -334,13 +411,12 @@ void build_topology(struct model_build *b, struct job_entry *e)
 	struct err err = { 0 };
 	char *name = NULL;
 
-	if (!v->node || !v->ok || strcmp(v->text, "auto") == 0 || !check_numbers(b, e, v->node)) {
+	if (!v->node || !v->ok || strcmp(v->text, "auto") == 0 ||
+	    (!model_is_arcs(v->text) && !check_numbers(b, e, v->node))) {
 		return;
 	}
-	if (topo_parse(v->text, &job->topo, &name, &err)) {
-		err_hint(report_expression(b, e, v->node, &err),
-			 err.hint[0] ? "%s" : "such as C(16,{1,4}), "
-			 "Torus(4,4) or auto", err.hint);
+	if (model_topology(v->text, &job->topo, &name, &err)) {
+		report_topology(b, e, &err);
 		return;
 	}
 	job->topology = conf_arena_strndup(b->r->keep, name, strlen(name));

@@ -353,6 +353,16 @@ int model_inside(const char *inside, int n_ports, struct topo **out, int *port_n
 /* GB/s in bits. */
 #define MODEL_INSIDE_BPS INT64_C(8000000000)
 
+/*
+ * The digraph of a job's topology: an expression of topo_parse(), or arcs between ranks, the
+ * lines of an edge list (topo_from_edges) with commas between them, "0 1, 1 2, 2 0". *name,
+ * unless NULL: the expression's canonical text, or "3 nodes, 3 arcs"; free(). Errors of these
+ * two; WEFT_EUNSUPPORTED: an arc that is not of capacity 1 or has a latency or a cost.
+ */
+int model_topology(const char *text, struct topo **out, char **name, struct err *err);
+/* Whether the text, or a name of model_topology(), is of arcs and no expression. */
+bool model_is_arcs(const char *text);
+
 /* Index by name, or -1. O(1). f comes from model_parse or model_load. */
 int model_find_host(const struct model_fabric *f, const char *name);
 int model_find_device(const struct model_fabric *f, const char *name);

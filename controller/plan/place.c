@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "topology/topology.h"
 
 /* ---- hosts on switches --------------------------------------------------- */
 
@@ -244,10 +245,49 @@ static int place_on_ring(const struct place_search *s, int *out, struct err *err
 	return 0;
 }
 
+/* min_ports becomes at least what any node of the topology needs: one of a wrong size is the
+ * fabric's to refuse. Its size bounds what building it costs. */
+static int need_degree(struct place_request *w, struct err *err)
+{
+	struct topo *t;
+	int64_t nodes = w->n, arcs = 0;
+	int rc = 0, *degree;
+
+	if (!w->topology || !w->topology[0] || strcmp(w->topology, "auto") == 0) {
+		return 0;
+	}
+	if (!model_is_arcs(w->topology)) {
+		rc = topo_parse_size(w->topology, &nodes, &arcs, err);
+	}
+	if (rc || nodes != w->n || arcs > MODEL_MAX_PORTS ||
+	    (rc = model_topology(w->topology, &t, NULL, err))) {
+		return rc;
+	}
+	degree = x_new(2 * (size_t)topo_n(t), sizeof(*degree));
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *x = topo_arc(t, a);
+
+		degree[2 * x->src] += x->src != x->dst;
+		degree[2 * x->dst + 1] += x->src != x->dst;
+	}
+	for (int i = 0; i < 2 * topo_n(t); i++) {
+		w->min_ports = degree[i] > w->min_ports ? degree[i] : w->min_ports;
+	}
+	free(degree);
+	topo_free(t);
+	return 0;
+}
+
 int place_job(const struct model_fabric *f, const struct place_request *demand, const bool *usable,
 	      const bool *busy, int *out, struct err *err)
 {
-	struct place_search s = { .f = f, .demand = demand, .usable = usable, .busy = busy };
+	struct place_request want = *demand;
+	struct place_search s = { .f = f, .demand = &want, .usable = usable, .busy = busy };
+	int rc = demand->ring >= 0 ? 0 : need_degree(&want, err);
+
+	if (rc) {
+		return rc;
+	}
 
 	if (demand->n < 2) {
 		return err_set(err, WEFT_EINVAL, "a collective needs at least two hosts");

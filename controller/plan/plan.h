@@ -527,6 +527,7 @@ struct place_request {
 	int n;			/* ranks */
 	int ring;		/* device, or -1: on switches */
 	int min_ports;		/* of each host, with fibres both ways */
+	const char *topology;	/* that hosts must have the ports for; NULL, "" or "auto": any */
 	const int *hosts;	/* [n] these and no others, or NULL: any */
 };
 

@@ -44,10 +44,10 @@ static void write_devices(struct buf *b, const struct plan *p)
 	buf_str(b, first ? "],\n" : "\n  ],\n");
 }
 
-/* An optional key: "" stands for one that was not given. */
+/* An optional key: NULL or "" stands for one that was not given. */
 static void write_text(struct buf *b, const char *key, const char *text)
 {
-	if (text[0]) {
+	if (text && text[0]) {
 		buf_printf(b, ", \"%s\": ", key);
 		out_json_quote(b, text);
 	}
@@ -73,6 +73,8 @@ void plan_request_json(const struct model_request *r, struct buf *out)
 	write_text(out, "topology", r->topology);
 	write_text(out, "algorithm", r->algorithm);
 	write_text(out, "ring", r->ring);
+	write_text(out, "ports", r->ports);
+	write_text(out, "circuits", r->circuits);
 	buf_printf(out, ", \"size_bytes\": %lld", (long long)r->size_bytes);
 	if (r->channels > 0) {
 		buf_printf(out, ", \"channels\": %d", r->channels);
@@ -174,12 +176,14 @@ static int read_request(const json_t *job, struct model_config *config, struct e
 		.topology = job_text(job, "topology", &ok),
 		.algorithm = job_text(job, "algorithm", &ok),
 		.ring = job_text(job, "ring", &ok),
+		.ports = job_text(job, "ports", &ok),
+		.circuits = job_text(job, "circuits", &ok),
 		.size_bytes = json_integer_value(size),
 		.channels = (int)(json_integer_value(channels) & INT16_MAX),
 	};
-	int rc = 0;
+	int rc = 0, least = r.circuits ? 0 : 1;
 
-	if (!ok || r.size_bytes < 1 || r.channels != json_integer_value(channels)) {
+	if (!ok || r.size_bytes < least || r.channels != json_integer_value(channels)) {
 		rc = err_set(err, WEFT_EINVAL, "plan file: jobs: not a job");
 	} else {
 		model_config_add(config, &r);

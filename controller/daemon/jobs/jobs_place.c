@@ -160,6 +160,7 @@ int job_find_place(const struct job_view *v, const struct job *j, int *out, stru
 		.n = q->n_nodes ? (int)q->n_nodes : q->count,
 		.ring = q->ring[0] ? model_find_device(v->f, q->ring) : -1,
 		.min_ports = q->min_ports,
+		.topology = q->topology,
 	};
 	int *hosts = x_new(q->n_nodes + 1, sizeof(*hosts));
 	int r = 0;

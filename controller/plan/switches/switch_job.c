@@ -190,7 +190,7 @@ static int schedule_given(const struct plan_ctx *ctx, struct plan_job *pj, struc
 	struct coll_made m = { 0 };
 	int rc;
 
-	q.expr = job->topology;
+	q.expr = model_is_arcs(job->topology) ? NULL : job->topology;
 	q.links_only = hosts_say(ctx->fabric, job, MODEL_FORWARDS_NO, false);
 	rc = coll_make(&q, &m, err);
 	if (rc) {

@@ -128,6 +128,16 @@ static void test_ports(void **state)
 	w.n = 3;
 	expect(*state, w, "", "",
 	       "3 hosts are wanted, and there are 2 with enough ports");
+	/* What the topology needs goes without saying. */
+	w = SWITCHED(2);
+	w.topology = "Multi(K(2),2)";
+	expect(*state, w, "", "", "c0 c1");
+	w.topology = "0 1, 1 0, 0 1, 1 0, 0 0";
+	expect(*state, w, "", "", "c0 c1");
+	w.topology = "0 1, 1 0";
+	expect(*state, w, "c0", "", "a0 a1");
+	w.topology = "K(x)";
+	expect(*state, w, "", "", "topology 'K(x)': column 3: expected a number, found 'x'");
 }
 
 /* now, down and busy are names; the job itself is among the busy. */
