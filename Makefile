@@ -535,7 +535,8 @@ SIM_WRAPS := emu_change_log_init emu_log_changes drv_set_trace drv_submit drv_sn
 	store_open store_open_replica store_open_shared store_free store_lead store_new_term \
 	store_begin store_mark store_sync store_undoing store_commit store_commit_proven \
 	store_end store_publish store_follow store_jobs_put daemon_main undo_begin compare_after \
-	apply_before_command job_view_mark rpc_send handle_watch
+	apply_before_command job_view_mark rpc_send handle_watch \
+	plan_process_new plan_process_ask plan_process_free plan_process_rest
 $(B)/obj/tests/sim/%.o: PIC := -fPIC
 # It stands in for calls of libc, so it has none that are checked.
 $(B)/obj/tests/sim/%.o: CFLAGS += -U_FORTIFY_SOURCE

@@ -572,6 +572,8 @@ static struct daemon *new_daemon(uv_loop_t *loop, const struct daemon_config *cf
 	d->env.loop = loop;
 	d->env.on_changed = on_changed;
 	d->env.on_changed_arg = d;
+	d->env.plan_memory_mib = cfg->plan_memory_mib;
+	d->env.plan_time_s = cfg->plan_time_s;
 	d->cfg = *cfg;
 	for (int i = 0; i < N_ROUTES; i++) {
 		d->methods[i] = (struct rpc_method){
@@ -806,6 +808,7 @@ void daemon_stop(struct daemon *d, void (*done)(void *), void *arg)
 		log_warn("weftd", "stopping once the change under way has "
 				  "ended");
 	}
+	plan_queue_stop(d->queue);
 	stop_server(d);
 }
 

@@ -1,6 +1,6 @@
 /*
  * weftd: one loop that owns store, devices and socket. Calls are answered
- * from it; planning runs on workers over copies. Whatever concerns devices
+ * from it; planning runs in processes of its own, over copies. Whatever concerns devices
  * goes through one queue, so that one thing happens to the circuits at a time.
  *
  * The parts stand in rooms of their own (core, hosts, ha, change, jobs, views);
@@ -48,6 +48,8 @@ struct daemon_config {
 	struct store *led;	/* a store that this process leads, taken over; NULL:
 				 * opened from state_dir */
 	struct election *election; /* with led */
+	int64_t plan_memory_mib;	/* of a process that plans; 0: no limit */
+	int64_t plan_time_s;	/* of a plan, at least 1 */
 	int64_t poll_ms;	/* between regular readings; 0: none */
 };
 

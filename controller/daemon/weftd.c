@@ -35,6 +35,10 @@
 #define LEASE_MAX_S 3600
 #define ETCD_LEASE_MIN_S 2
 #define ETCD_PREFIX "/weft/"
+#define PLAN_MEMORY_MIB 2048
+#define PLAN_MEMORY_MAX_MIB (1 << 24)
+#define PLAN_TIME_S 300
+#define PLAN_TIME_MAX_S 86400
 #define FIRST_OPTION 1000	/* of getopt_long, apart from letters */
 
 struct tcp_address {
@@ -87,19 +91,38 @@ static int parse_levels(const char *option, const char *text, void *at, struct e
 	return 0;
 }
 
-static int parse_seconds(const char *option, const char *text, int min, int max,
-			 int64_t *ms, struct err *err)
+static int parse_number(const char *option, const char *text, const char *what, int min, int max,
+			int64_t *out, struct err *err)
 {
 	char *end;
 	long v = strtol(text, &end, 10);
 
 	if (*text < '0' || *text > '9' || *end || v < min || v > max) {
 		return err_set(err, WEFT_EUSAGE, "--%s: \"%s\" is not a "
-			       "number of seconds from %d to %d", option, text,
+			       "number of %s from %d to %d", option, text, what,
 			       min, max);
 	}
-	*ms = (int64_t)v * 1000;
+	*out = v;
 	return 0;
+}
+
+static int parse_seconds(const char *option, const char *text, int min, int max,
+			 int64_t *ms, struct err *err)
+{
+	int r = parse_number(option, text, "seconds", min, max, ms, err);
+
+	*ms *= r ? 1 : 1000;
+	return r;
+}
+
+static int parse_plan_memory(const char *option, const char *text, void *at, struct err *err)
+{
+	return parse_number(option, text, "MiB", 0, PLAN_MEMORY_MAX_MIB, at, err);
+}
+
+static int parse_plan_time(const char *option, const char *text, void *at, struct err *err)
+{
+	return parse_number(option, text, "seconds", 1, PLAN_TIME_MAX_S, at, err);
 }
 
 static int parse_poll(const char *option, const char *text, void *at, struct err *err)
@@ -210,6 +233,10 @@ static const struct option_row {
 	  "how long a silent leader stays the leader (10)" },
 	{ "fabric", "FILE", AT(cfg.fabric), parse_text,
 	  "shown and planned until a configuration is applied" },
+	{ "plan-memory", "MIB", AT(cfg.plan_memory_mib), parse_plan_memory,
+	  "that planning may take, a process; 0: any (2048)" },
+	{ "plan-time", "SECONDS", AT(cfg.plan_time_s), parse_plan_time,
+	  "that it may take (300)" },
 	{ "poll", "SECONDS", AT(cfg.poll_ms), parse_poll,
 	  "between regular readings of the devices; 0: none (60)" },
 	{ "log-level", "LEVELS", AT(levels), parse_levels,
@@ -358,6 +385,7 @@ static int parse_options(int argc, char **argv, struct options *o, struct err *e
 		.cfg = { .socket = socket && *socket ? socket : DAEMON_SOCKET,
 			 .socket_mode = DAEMON_SOCKET_MODE,
 			 .state_dir = DAEMON_STATE_DIR,
+			 .plan_memory_mib = PLAN_MEMORY_MIB, .plan_time_s = PLAN_TIME_S,
 			 .poll_ms = POLL_S * 1000 },
 	};
 	for (int i = 0; i < N_OPTIONS; i++) {

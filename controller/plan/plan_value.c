@@ -112,59 +112,6 @@ int plan_in_job(struct plan_ctx *ctx, const struct plan_job *pj, struct err *err
 
 /* ---- jobs and plans -------------------------------------------------------- */
 
-static void choice_free(struct plan_choice *c)
-{
-	for (size_t i = 0; c && i < c->considered.n; i++) {
-		free(c->considered.v[i].expr);
-	}
-	for (size_t i = 0; c && i < c->ranges.n; i++) {
-		free(c->ranges.v[i].expr);
-	}
-	if (c) {
-		vec_fini(&c->considered);
-		vec_fini(&c->ranges);
-	}
-	free(c);
-}
-
-void plan_job_loss_free(struct plan_job_loss *loss)
-{
-	if (loss) {
-		coll_free(loss->sched);
-		coll_report_fini(&loss->report);
-		free(loss);
-	}
-}
-
-void plan_paths_free(struct plan_job *pj)
-{
-	for (int i = 0; i < pj->n_paths; i++) {
-		free(pj->paths[i].elements);
-	}
-	free(pj->paths);
-	pj->paths = NULL;
-	pj->n_paths = 0;
-}
-
-/* The schedule of a ring belongs to its optree plan. */
-void plan_job_fini(struct plan_job *pj)
-{
-	if (pj->is_ring) {
-		optree_plan_fini(&pj->ring);
-		free(pj->without);
-	} else {
-		coll_free(pj->sched);
-	}
-	coll_report_fini(&pj->report);
-	mcf_free(pj->flow);
-	plan_job_loss_free(pj->loss);
-	choice_free(pj->choice);
-	plan_paths_free(pj);
-	free(pj->topology);
-	free(pj->circuits);
-	free(pj->share.at);
-}
-
 struct coll_sched *plan_take_schedule(struct plan_job *pj)
 {
 	struct coll_sched *s = pj->loss ? pj->loss->sched : pj->sched;
@@ -175,52 +122,6 @@ struct coll_sched *plan_take_schedule(struct plan_job *pj)
 		pj->sched = pj->ring.sched = NULL;
 	}
 	return s;
-}
-
-static void device_fini(struct plan_device *d)
-{
-	free(d->del);
-	free(d->add);
-	free(d->external);
-	free(d->displaced);
-	free(d->want);
-	free(d->leave);
-	free(d->del_stage);
-	free(d->add_stage);
-	ring_programs_fini(&d->programs);
-	ring_programs_fini(&d->old_programs);
-}
-
-static void gains_free(struct plan *p)
-{
-	for (int i = 0; i < p->n_gains; i++) {
-		free(p->gains[i].name);
-	}
-	free(p->gains);
-}
-
-void plan_free(struct plan *p)
-{
-	if (!p) {
-		return;
-	}
-	for (int i = 0; i < p->n_jobs; i++) {
-		plan_job_fini(&p->jobs[i]);
-	}
-	for (int i = 0; i < p->n_devices; i++) {
-		device_fini(&p->devices[i]);
-	}
-	for (int i = 0; i < p->n_warnings; i++) {
-		free(p->warnings[i]);
-	}
-	free(p->warnings);
-	gains_free(p);
-	free(p->port_ns);
-	free(p->device_ns);
-	free(p->jobs);
-	free(p->devices);
-	free(p->stages);
-	free(p);
 }
 
 void plan_warn(struct plan *p, const char *fmt, ...)

@@ -949,6 +949,8 @@ static void stop_running(struct running_change *c, struct rpc_call *call)
 	c->cancelled = true;
 	if (c->started) {
 		apply_cancel(apply);
+	} else {
+		plan_request_cancel(c->plan);	/* frees c, if nothing is under way */
 	}
 }
 

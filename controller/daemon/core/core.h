@@ -42,6 +42,7 @@ struct daemon_env {
 	bool applied;		/* a configuration is on record; plan_queue,
 				 * change */
 	bool changing;		/* a change runs or is being planned; change */
+	int64_t plan_memory_mib, plan_time_s;	/* limits of planning; 0: no memory's */
 	uint64_t changes;	/* calls of env_changed */
 	/* What status shows is no longer what it was; may be NULL. Called often,
 	 * and must call nothing of the parts. */
@@ -205,6 +206,8 @@ void handle_reflection(struct rpc_call *call, const ProtobufCMessage *req, void 
  * WEFT_EUSAGE for an unknown user; WEFT_EDENIED without root; WEFT_EIO. */
 int privileges_drop(const char *user, bool netlink, const char *state_dir,
 		    const char *socket, struct err *err);
+/* This process has no capabilities any more, if it had any, and gets none back. */
+void privileges_give_up(void);
 
 /* ---- notify.c: the service manager ---- */
 

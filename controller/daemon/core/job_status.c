@@ -216,17 +216,16 @@ bool job_status_outdated(const struct job_status *s, const struct plan_request *
 
 void job_status_compare(const struct job_status *s, struct plan_request *r)
 {
-	const struct plan *now = r->before;
 	/* What was never applied has no past. */
-	size_t n = now ? (size_t)now->n_jobs : s->env->applied ? s->rows.n : 0;
+	size_t n = s->env->applied ? s->rows.n : 0;
 	struct plan_before *v;
 
-	if (!now && s->env->applied && !s->rows.known) {
+	if (r->plan->gains_known || (s->env->applied && !s->rows.known)) {
 		return;
 	}
 	v = x_new(n + 1, sizeof(*v));
 	for (size_t i = 0; i < n; i++) {
-		v[i] = now ? plan_before_of(now, (int)i) : before_of_row(s->rows.v[i]);
+		v[i] = before_of_row(s->rows.v[i]);
 	}
 	plan_gains(r->plan, v, (int)n);
 	free(v);

@@ -1,31 +1,50 @@
 /*
- * Requests that plan: the queue, the worker, the steps of one of them.
+ * Requests that plan: shares, the queue, the steps of one of them.
  *
- * A request is parsed on a worker before it gets its slot, so that a bad
- * configuration is refused while others work; then it has the devices for
- * itself: those of its configuration are opened and read, what planning starts
- * from is copied, and the plan is made on a worker again. Whoever asked has the
- * slot until the request is freed, so that a change can be carried out on the
- * state that its plan was made from. A request for another configuration than
+ * A request gets a process of its own, in its turn. That reads its configuration before weftd
+ * does, on a worker, so that what cannot be read, or costs too much to be, is refused there while
+ * others work. Then the request has the devices for itself: those of its configuration are
+ * opened and read, what planning starts from is copied, and the process makes the plan. Who
+ * makes a change has the slot until the request is freed, so that it can be carried out on the
+ * state that its plan was made from; who only looks gives it back before the plan is made, and
+ * others than operators never have it. A request for another configuration than
  * the present one opens other devices; afterwards the present ones are opened
  * and read again.
+ *
+ * What is left for weftd's workers is linear in what the process has read or written within its
+ * limits: reading the text once more (READ_MAX_NS of CPU at most), reading the plan, its rows.
  */
 #include <assert.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/daemon/core/plan_process.h"
 #include "controller/daemon/core/plan_queue.h"
+#include "controller/plan/plan_layout.h"
 #include "controller/webui/webui.h"
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
+#include "lib/output/layout_table.h"
+
+#define READ_MAX_NS (INT64_C(10) * 1000000000)	/* of CPU, for a text that weftd reads too */
+#define REST_MAX_NS (INT64_C(1) * 1000000000)	/* a process that planned longer plans no more */
+#define MAX_OPERATORS 4		/* plans of operators at a time; of others: max_others */
+#define MAX_WAITING 16		/* plans of one user */
 
 struct plan_queue {
 	struct daemon_env *env;
 	struct plan_queue_hooks hooks;
 	struct plan_request *head, *last;	/* the head has the slot */
+	struct plan_request *waiting;	/* for their share, in their order */
+	struct plan_request *admitted;	/* have it; by next_waiting too */
+	struct {
+		struct plan_process *process;	/* it rests, or NULL */
+		char user[PLAN_USER_MAX];	/* whose it was, and no other's may be */
+	} rest[PLAN_BY_OTHER + 1];
 	int n;				/* requests, from their start to their end */
 	struct model_config initial;	/* until one is applied; may be empty */
 };
@@ -161,7 +180,7 @@ static void run_free(uv_work_t *req)
 	struct plan_request *r = req->data;
 
 	plan_free(r->plan);
-	plan_free(r->before);
+	buf_fini(&r->answer);
 	model_free(r->fabric);
 	model_free(r->probe);
 	daemon_snapshot_fini(&r->snap);
@@ -188,27 +207,36 @@ static void after_free(uv_work_t *req, int status)
 	}
 }
 
-void plan_request_free(struct plan_request *r)
+/* The next request gets the slot, and may begin before this returns. */
+static void leave_slot(struct plan_request *r)
 {
 	struct plan_queue *q = r->queue;
-	bool had_slot = r->queued;
 
-	assert(!had_slot || q->head == r);
+	assert(q->head == r);
 	if (r->probed && !q->env->draining) {
 		return_to_present(q);
 	}
-	if (had_slot) {
-		q->hooks.slot_ends(q->hooks.arg);
-		q->head = r->next;
-	}
-	r->req.data = r;
-	uv_queue_work(q->env->loop, &r->req, run_free, after_free);
-	if (had_slot) {
-		q->hooks.slot_ended(q->hooks.arg);
-	}
-	if (had_slot && q->head) {
+	r->queued = r->probed = false;
+	q->hooks.slot_ends(q->hooks.arg);
+	q->head = r->next;
+	q->hooks.slot_ended(q->hooks.arg);
+	if (q->head) {
 		begin_slot(q->head);
 	}
+}
+
+static void leave_share(struct plan_request *r);
+
+void plan_request_free(struct plan_request *r)
+{
+	plan_process_free(r->process);
+	r->process = NULL;
+	leave_share(r);
+	if (r->queued) {
+		leave_slot(r);
+	}
+	r->req.data = r;
+	uv_queue_work(r->queue->env->loop, &r->req, run_free, after_free);
 }
 
 /* ---- a slot without planning --------------------------------------------- */
@@ -224,22 +252,65 @@ void plan_queue_slot(struct plan_queue *q, void (*run)(struct plan_request *r), 
 
 /* ---- the worker ---------------------------------------------------------- */
 
-/* The first error of a configuration, and how many more there are; errs gets all. */
-static int parse(const struct model_config *config, struct model_fabric **out,
-		 struct err_list *errs, struct err *err)
+/* Its devices are read before it is planned. */
+static bool reads(const struct plan_request *r)
 {
-	int rc = model_parse_config(config, out, errs);
-	int more = errs->n + errs->dropped - 1;
+	return !r->offline && r->by != PLAN_BY_OTHER;
+}
 
-	if (rc && errs->n > 0) {
-		*err = errs->v[0];
-	} else if (rc) {
-		err_set(err, rc, "%s: cannot be read", config->name);
+static void run_nothing(uv_work_t *req)
+{
+	(void)req;	/* done comes later, as promised */
+}
+
+static void cancelled(struct plan_request *r)
+{
+	r->rc = err_set(&r->err, WEFT_ECANCELED, r->queue->env->draining ? "weftd is stopping"
+								       : "its client is gone");
+}
+
+/* Its process may plan for the same user again. */
+static void rest(struct plan_request *r)
+{
+	struct plan_queue *q = r->queue;
+
+	if (r->process && r->plan_ns < REST_MAX_NS && !q->env->draining) {
+		snprintf(q->rest[r->by].user, sizeof(q->rest[r->by].user), "%s", r->user);
+		plan_process_rest(r->process, &q->rest[r->by].process);
+		r->process = NULL;
 	}
-	if (rc && more > 0) {
-		err_hint(err, "and %d more: \"weft check\" shows all", more);
+}
+
+/* What the process has answered, for read_answer, or how it has ended. */
+static void take_answer(struct plan_request *r, int rc, const struct buf *answer,
+			const struct err *err)
+{
+	r->asks = false;
+	r->rc = rc;
+	if (rc) {
+		r->err = *err;
+	} else {
+		buf_add(&r->answer, answer->data, answer->len);
 	}
-	return rc;
+}
+
+/* Its error is the request's. */
+static int read_answer(struct plan_request *r, struct plan_answer *a)
+{
+	int rc = layout_read(&plan_answer_layout, a, r->answer.data, r->answer.len, &r->err);
+
+	if (rc) {
+		return err_set(&r->err, WEFT_EINTERNAL, "what planning answered cannot be read");
+	}
+	r->plan_ns = a->took_ns;
+	rc = a->err.code;
+	if (rc) {
+		r->err = a->err;
+		r->errs = a->errs;
+		a->errs = (struct err_list){ 0 };
+		layout_fini(&plan_answer_layout, a);
+	}
+	return rc > 0 || rc < WEFT_EINTERNAL ? r->err.code = WEFT_EINTERNAL : rc;
 }
 
 /* On a worker. Its devices may have to be opened to be planned, by a fabric of their own. */
@@ -247,9 +318,12 @@ static void run_parse(uv_work_t *req)
 {
 	struct plan_request *r = req->data;
 
-	r->rc = parse(&r->config, &r->fabric, &r->errs, &r->err);
-	if (r->rc == 0 && !r->offline) {
-		r->rc = parse(&r->config, &r->probe, &r->errs, &r->err);
+	r->rc = plan_parse(&r->config, &r->fabric, &r->errs, &r->err);
+	if (r->rc == 0 && reads(r)) {
+		r->rc = plan_parse(&r->config, &r->probe, &r->errs, &r->err);
+	}
+	if (r->rc == 0 && r->has_keep) {
+		r->fabric->changes.keep_ppm = r->keep_ppm;
 	}
 }
 
@@ -269,28 +343,21 @@ static void draw(struct plan_request *r)
 }
 
 /* On a worker: touches nothing but the request. */
-static void run_plan(uv_work_t *req)
+static void run_read(uv_work_t *req)
 {
 	struct plan_request *r = req->data;
-	int64_t begun_ns = clk_now_ns();
+	struct plan_answer a;
 
-	if (r->has_keep) {
-		r->fabric->changes.keep_ppm = r->keep_ppm;
+	r->rc = read_answer(r, &a);
+	if (r->rc == 0) {
+		r->rc = plan_from_bytes(r->fabric, a.plan, a.len, &r->plan, &r->err);
+		if (r->rc) {
+			r->rc = err_set(&r->err, WEFT_EINTERNAL, "what planning answered is no "
+					"plan");
+		}
+		layout_fini(&plan_answer_layout, &a);
 	}
-	r->snap.base.is_rollback = r->ignore_floor;
-	if (r->assess && plan_degraded(r->fabric, &r->snap.base, &r->before, NULL)) {
-		log_info("weftd", "what jobs gain is not known");
-	}
-	if (r->offline) {
-		r->rc = plan_degraded(r->fabric, &r->snap.base, &r->plan, &r->err);
-	} else {
-		r->rc = plan_make(r->fabric, &r->snap.base, &r->plan, &r->err);
-	}
-	if (r->rc == WEFT_EINFEASIBLE && r->ignore_floor) {
-		r->snap.base.no_floor = true;
-		r->rc = plan_make(r->fabric, &r->snap.base, &r->plan, &r->err);
-	}
-	r->plan_ns = clk_now_ns() - begun_ns;
+	buf_fini(&r->answer);
 }
 
 /* On a worker again, as jobs may have many arcs: what was planned is known by now. */
@@ -320,6 +387,10 @@ static void after_plan(uv_work_t *req, int status)
 	struct plan_request *r = req->data;
 
 	(void)status;
+	rest(r);
+	if (r->cancelled) {
+		cancelled(r);
+	}
 	r->queue->hooks.planned(r, r->queue->hooks.arg);
 	if ((r->with_picture || r->with_rows) && (r->rc == 0 || r->offline)) {
 		uv_queue_work(r->queue->env->loop, &r->req, run_rows, after_rows);
@@ -333,21 +404,68 @@ static int copy_base(struct plan_request *r)
 {
 	const struct plan_queue *q = r->queue;
 	struct plan_base base;
+	int rc;
 
 	apply_plan_base(q->env->apply, r->fabric, r->mode, &base);
 	daemon_snapshot_init(&r->snap, &base, r->fabric->n_devices);
-	r->assess = !r->offline && !r->prepare && q->hooks.outdated(r, q->hooks.arg);
+	r->assess = !r->offline && q->hooks.outdated(r, q->hooks.arg);
 	r->snap.base.only = r->only;
 	q->hooks.restrict_base(r->fabric, &r->snap, q->hooks.arg);
-	return r->prepare ? r->prepare(r, &r->err) : 0;
+	rc = r->prepare ? r->prepare(r, &r->err) : 0;
+	r->assess = r->assess && !r->waits;	/* others know more */
+	return rc;
+}
+
+/* The plan is there, or how the process has ended. */
+static void on_plan(int rc, const struct buf *answer, const struct err *err, void *arg)
+{
+	struct plan_request *r = arg;
+
+	take_answer(r, rc, answer, err);
+	uv_queue_work(r->queue->env->loop, &r->req, rc ? run_nothing : run_read, after_plan);
+}
+
+/* With the NULL behind them. */
+static int count_names(const char *const *names)
+{
+	int n = 0;
+
+	while (names && names[n++]) {
+	}
+	return n;
+}
+
+static void ask_plan(struct plan_request *r)
+{
+	const struct plan_task t = {
+		.snap = r->snap, .only = (char **)r->snap.base.only,
+		.n_only = count_names(r->snap.base.only),
+		.restores = r->snap.base.restore != NULL,
+		.restore = (struct plan_restore *)r->snap.base.restore,
+		.n_restore = r->snap.base.restore ? r->snap.base.n_restore : 0,
+		.degraded = r->offline, .assess = r->assess,
+		.ignore_floor = r->ignore_floor, .has_keep = r->has_keep,
+		.keep_ppm = r->keep_ppm,
+	};
+	struct buf question = { 0 };
+
+	layout_write(&plan_task_layout, &t, &question);
+	r->asks = true;
+	plan_process_ask(r->process, &question, on_plan, r);
+	if (r->brief && r->queued) {
+		leave_slot(r);
+	}
 }
 
 static void plan_or_end(struct plan_request *r)
 {
+	if (r->cancelled) {
+		cancelled(r);
+	}
 	if (r->rc) {
 		r->done(r);
 	} else {
-		uv_queue_work(r->queue->env->loop, &r->req, run_plan, after_plan);
+		ask_plan(r);
 	}
 }
 
@@ -375,18 +493,210 @@ static void after_parse(uv_work_t *req, int status)
 	struct plan_request *r = req->data;
 
 	(void)status;
+	if (r->cancelled) {
+		cancelled(r);
+	}
 	if (r->rc) {
 		r->done(r);
-	} else if (r->offline) {
-		start_plan(r);
-	} else {
+	} else if (reads(r)) {
 		enqueue(r);
+	} else {
+		start_plan(r);
+	}
+}
+
+/* The process has read the configuration, or not. */
+static void on_config(int rc, const struct buf *answer, const struct err *err, void *arg)
+{
+	struct plan_request *r = arg;
+	struct plan_answer a;
+
+	take_answer(r, rc, answer, err);
+	if (rc == 0) {
+		r->rc = read_answer(r, &a);
+		buf_fini(&r->answer);
+	}
+	if (r->rc == 0) {
+		layout_fini(&plan_answer_layout, &a);
+		if (a.took_ns > READ_MAX_NS) {
+			r->rc = err_set(&r->err, WEFT_ELIMIT, "%s: takes %lld s to be read, more "
+					"than %lld s", r->config.name,
+					(long long)(a.took_ns / 1000000000),
+					(long long)(READ_MAX_NS / 1000000000));
+		}
+	}
+	if (r->rc) {
+		rest(r);
+	}
+	uv_queue_work(r->queue->env->loop, &r->req, r->rc ? run_nothing : run_parse, after_parse);
+}
+
+static const struct plan_limits *limits_of(const struct plan_request *r, struct plan_limits *l)
+{
+	static const int nice[] = { [PLAN_BY_WEFTD] = 0, [PLAN_BY_OPERATOR] = 5,
+				    [PLAN_BY_OTHER] = 15 };
+
+	*l = (struct plan_limits){ r->queue->env->plan_memory_mib, r->queue->env->plan_time_s,
+				   nice[r->by] };
+	return l;
+}
+
+static void ask_config(struct plan_request *r)
+{
+	struct buf question = { 0 };
+	struct plan_limits l;
+
+	if (strcmp(r->queue->rest[r->by].user, r->user) == 0) {
+		r->process = plan_process_wake(&r->queue->rest[r->by].process);
+	}
+	if (!r->process) {
+		r->rc = plan_process_new(r->queue->env->loop, limits_of(r, &l), &r->process,
+					 &r->err);
+	}
+	if (r->rc) {
+		uv_queue_work(r->queue->env->loop, &r->req, run_nothing, after_parse);
+		return;
+	}
+	layout_write(&plan_config_layout, &r->config, &question);
+	r->asks = true;
+	plan_process_ask(r->process, &question, on_config, r);
+}
+
+/* ---- shares ------------------------------------------------------------------ */
+
+/* Of the requests in a list: those of such askers, or of one of their users. */
+static int count(const struct plan_request *r, enum plan_by by, const char *user)
+{
+	int n = 0;
+
+	for (; r; r = r->next_waiting) {
+		n += r->by == by && (!user || strcmp(r->user, user) == 0);
+	}
+	return n;
+}
+
+/* Takes it out of the list that it is in. */
+static bool unlink_request(struct plan_request **list, const struct plan_request *r)
+{
+	for (; *list; list = &(*list)->next_waiting) {
+		if (*list == r) {
+			*list = r->next_waiting;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* All processors but one, which is left for weftd and operators. */
+static int max_others(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+
+	return n < 1 ? 1 : (int)n;
+}
+
+/* Who has waited longest of those whose user has the least; NULL: none may begin. */
+static struct plan_request *find_next(struct plan_queue *q, enum plan_by by, int most)
+{
+	struct plan_request *best = NULL;
+	int n, least = 0;
+
+	if (count(q->admitted, by, NULL) >= most) {
+		return NULL;
+	}
+	for (struct plan_request *r = q->waiting; r; r = r->next_waiting) {
+		n = r->by == by ? count(q->admitted, by, r->user) : 0;
+		if (r->by == by && (!best || n < least)) {
+			best = r;
+			least = n;
+		}
+	}
+	return best;
+}
+
+static void admit(struct plan_request *r)
+{
+	r->admitted = true;
+	r->next_waiting = r->queue->admitted;
+	r->queue->admitted = r;
+	ask_config(r);
+}
+
+static void admit_next(struct plan_queue *q)
+{
+	struct plan_request *r;
+
+	while ((r = find_next(q, PLAN_BY_OPERATOR, MAX_OPERATORS)) ||
+	       (r = find_next(q, PLAN_BY_OTHER, max_others()))) {
+		unlink_request(&q->waiting, r);
+		admit(r);
+	}
+}
+
+static void leave_share(struct plan_request *r)
+{
+	if (r->admitted) {
+		unlink_request(&r->queue->admitted, r);
+		r->admitted = false;
+		admit_next(r->queue);
 	}
 }
 
 void plan_request_start(struct plan_request *r)
 {
-	uv_queue_work(r->queue->env->loop, &r->req, run_parse, after_parse);
+	struct plan_queue *q = r->queue;
+	struct plan_request **end = &q->waiting;
+
+	if (r->by == PLAN_BY_WEFTD) {
+		admit(r);
+		return;
+	}
+	if (count(q->waiting, r->by, r->user) >= MAX_WAITING) {
+		r->rc = err_set(&r->err, WEFT_ELIMIT, "%d plans of %s wait already", MAX_WAITING,
+				r->user);
+		uv_queue_work(q->env->loop, &r->req, run_nothing, after_parse);
+		return;
+	}
+	while (*end) {
+		end = &(*end)->next_waiting;
+	}
+	*end = r;
+	admit_next(q);
+}
+
+void plan_request_cancel(struct plan_request *r)
+{
+	bool waits = unlink_request(&r->queue->waiting, r);
+
+	r->cancelled = true;
+	if (waits || r->asks) {
+		r->asks = false;
+		plan_process_free(r->process);
+		r->process = NULL;
+		cancelled(r);
+		r->done(r);
+	}
+}
+
+void plan_queue_stop(struct plan_queue *q)
+{
+	struct plan_request *r;
+
+	for (int i = 0; i <= PLAN_BY_OTHER; i++) {
+		plan_process_free(q->rest[i].process);
+	}
+	while ((r = q->waiting)) {
+		plan_request_cancel(r);
+	}
+	for (r = q->admitted; r;) {
+		struct plan_request *next = r->next_waiting;
+
+		if (r->by != PLAN_BY_WEFTD && !r->cancelled) {
+			plan_request_cancel(r);
+			next = q->admitted;
+		}
+		r = next;
+	}
 }
 
 /* ---- a slot that plans --------------------------------------------------- */
@@ -423,7 +733,10 @@ static void take_slot(struct plan_request *r)
 {
 	struct apply *apply = r->queue->env->apply;
 
-	if (!r->config.text) {
+	if (r->cancelled) {
+		cancelled(r);
+	}
+	if (!r->config.text || r->rc) {
 		r->done(r);
 		return;
 	}
@@ -482,7 +795,7 @@ static int use_config(struct plan_queue *q, const struct model_config *config, s
 {
 	struct model_fabric *f = NULL;
 	struct err_list errs = { .max = 1 };
-	int rc = parse(config, &f, &errs, err);
+	int rc = plan_parse(config, &f, &errs, err);
 
 	err_list_fini(&errs);
 	if (rc) {

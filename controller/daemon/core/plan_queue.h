@@ -1,7 +1,7 @@
 /*
  * Planning in weftd. Whatever concerns the devices goes through one queue, so
- * that one thing happens to the circuits at a time; planning itself runs on
- * workers, over copies.
+ * that one thing happens to the circuits at a time; planning itself runs in
+ * processes of its own (plan_process.h), over copies.
  */
 #ifndef WEFT_DAEMON_CORE_PLAN_QUEUE_H
 #define WEFT_DAEMON_CORE_PLAN_QUEUE_H
@@ -14,16 +14,16 @@
 
 /* ---- snapshot.c ---- */
 
-/* A deep copy of a plan base, so that workers see a state that stays. */
+/* A deep copy of a plan base, so that a plan is made from a state that stays. */
 struct snapshot {
-	struct plan_base base;	/* its arrays are the ones below */
+	struct plan_base base;	/* its arrays are the ones below; `only` and `restore` are
+				 * others' */
 	int n;			/* devices: length of the two below */
-	struct plan_light *intent, *observed;
-	struct ring_programs *programs;	/* [2 n]: intent's, then observed's */
+	struct plan_light *intent, *observed;	/* with programs of their own */
 	int64_t *port_ns, *device_ns;	/* base.times */
 };
 
-/* Copies base, which is of n devices. O(bytes of base). */
+/* Copies base, which is of n devices, with intent and observed. O(bytes of base). */
 void daemon_snapshot_init(struct snapshot *s, const struct plan_base *base, int n);
 /* Another light for a device of it, taken over with its programs (NULL: it has none), which
  * are empty afterwards; light->programs does not count. What was there is freed. s has both
@@ -54,19 +54,30 @@ struct job_rows {
 	struct err err;		/* why they are not known */
 };
 
+/* Who asks, which decides what planning may cost the others: weftd itself, for a change and for
+ * what it shows, begins at once; of operators and of all others only so many plan at a time, and
+ * the first wait for none of the second. */
+enum plan_by { PLAN_BY_WEFTD, PLAN_BY_OPERATOR, PLAN_BY_OTHER };
+
+#define PLAN_USER_MAX 96	/* bytes of who asks */
+
 /*
- * One request on its way: parse (worker) -> its slot in the queue -> open and
- * read its devices -> copy the base -> plan (worker) -> rows of its jobs (worker)
- * -> done on the loop.
+ * One request on its way: its share of processes -> parse (process, then worker) -> its slot in
+ * the queue -> open and read its devices -> copy the base -> plan (process) -> read the plan,
+ * rows of its jobs (worker) -> done on the loop.
  * `done` must end in plan_request_free, at once or later; until then no other
- * request gets the slot. An offline one needs no slot and reads no device: it
- * plans the present configuration as applied on what works of it.
+ * request gets the slot, unless it is brief. An offline one needs no slot and reads no device: it
+ * plans the present configuration as applied on what works of it. Nor does one of PLAN_BY_OTHER:
+ * it plans on what was read last, and holds up no other.
  */
 struct plan_request {
 	struct plan_request *next;	/* behind it in the queue */
 	struct plan_queue *queue;
 	bool queued;		/* has or waits for the slot */
 	bool offline;		/* see above; set before the start */
+	bool brief;		/* its slot ends when the base is copied; likewise */
+	enum plan_by by;	/* likewise */
+	char user[PLAN_USER_MAX];	/* likewise; "": weftd */
 	bool ignore_floor;	/* plans without the floor of capacity, if it
 				 * cannot be kept */
 	struct model_config config;	/* no text: nothing is planned */
@@ -79,9 +90,8 @@ struct plan_request {
 	struct model_fabric *fabric;	/* the parsed configuration */
 	struct snapshot snap;	/* what the plan starts from */
 	struct plan *plan;	/* NULL: rc and err say why */
-	struct plan *before;	/* the jobs as they are now, where status
-				 * does not know that yet; else NULL */
-	bool assess;		/* that is wanted */
+	bool assess;		/* status does not know what jobs have now: the process finds
+				 * out, and what they gain */
 	struct buf picture;	/* see page.h; with the plan's circuits */
 	struct buf steps;	/* and with its schedules */
 	bool with_picture;	/* wanted */
@@ -97,8 +107,13 @@ struct plan_request {
 	bool waits;
 	void (*done)(struct plan_request *r);
 	void *arg;		/* of both */
+	int64_t plan_ns;	/* time in the process, for hooks.planned */
 	/* private to plan_queue.c */
-	int64_t plan_ns;	/* time on the worker, for hooks.planned */
+	struct plan_request *next_waiting;	/* for its share */
+	bool admitted, asks;	/* has its share; its process is at work */
+	bool cancelled;
+	struct plan_process *process;
+	struct buf answer;
 	struct model_fabric *probe;
 	bool probed;		/* other devices than the present ones */
 	uv_work_t req;
@@ -138,6 +153,8 @@ int plan_queue_set_default(struct plan_queue *q, const char *path, struct err *e
 bool plan_queue_busy(const struct plan_queue *q);
 /* True when no request is on its way, on a worker or in the queue. */
 bool plan_queue_drained(const struct plan_queue *q);
+/* Weftd stops: plans that clients have asked for, and nothing is done for, end. */
+void plan_queue_stop(struct plan_queue *q);
 
 /* A request to plan this configuration (copied; NULL: the present one).
  * WEFT_ENOTFOUND when there is no present one. */
@@ -147,8 +164,12 @@ int plan_request_new(struct plan_queue *q, const char *name, const void *text,
  * in it and no others. */
 struct plan_request *plan_request_new_config(struct plan_queue *q,
 					     const struct model_config *config);
-/* Begins it; its done is called later, never from within. */
+/* Begins it; its done is called later, never from within. WEFT_ELIMIT is told to whom too many
+ * wait already; what planning meets (plan_process.h). */
 void plan_request_start(struct plan_request *r);
+/* No client waits for the plan any more: done comes with WEFT_ECANCELED, maybe from within, and no
+ * later than what is under way on a device or a worker. Fine at any time before done. */
+void plan_request_cancel(struct plan_request *r);
 /* Plans what waits, from the snapshot as it is now; with rc other than 0 it ends with that
  * and err (copied): its done is called from within then. Once, on the loop, after prepare
  * has returned, also while weftd is stopping: it keeps the slot, and weftd, until then. */
@@ -206,8 +227,8 @@ void job_status_set(struct job_status *s, struct job_rows *rows);
 /* True when the base of the request, which plans the configuration that the rows
  * are of, shows other failed circuits than those that they were planned with. */
 bool job_status_outdated(const struct job_status *s, const struct plan_request *r);
-/* Tells the request's plan what its jobs had before (plan_gains): by r->before, else
- * by the rows; nothing when these are not known. */
+/* Tells the request's plan what its jobs had before (plan_gains), by the rows; nothing when these
+ * are not known, or it was told already (r->assess). */
 void job_status_compare(const struct job_status *s, struct plan_request *r);
 /* Hints at the first job that has lost circuits, unless err has a hint. */
 void job_status_hint(const struct job_status *s, struct err *err);

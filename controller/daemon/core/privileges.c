@@ -59,6 +59,12 @@ static int set_caps(uint32_t caps)
 	return (int)syscall(SYS_capset, &head, data);
 }
 
+void privileges_give_up(void)
+{
+	(void)set_caps(0);
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+}
+
 /* In this order: groups and user while root may still, capabilities after, and
  * last that no program may give any back. */
 static int switch_user(const struct passwd *pw, bool netlink)

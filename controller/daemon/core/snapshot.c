@@ -1,125 +1,144 @@
 /*
- * A copy of what a plan starts from. The engine's own base borrows from its last
- * readings, which a reading on the loop replaces while a worker plans; every
- * array that it points to is copied, names aside, which live as long as the
- * fabric that the request holds.
+ * A copy of what a plan starts from, and what a process that plans is told and answers. The
+ * engine's own base borrows from its last readings, which a reading on the loop replaces while a
+ * plan is made; so it is copied, by what it is written in for another process.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/daemon/core/plan_process.h"
 #include "controller/daemon/core/plan_queue.h"
+#include "controller/plan/plan_layout.h"
 #include "lib/base/alloc.h"
+#include "lib/output/layout_table.h"
 
-static void *copy_array(const void *from, int n, size_t size)
+/* ---- tables ------------------------------------------------------------------ */
+
+static const struct layout loss_layout = {
+	sizeof(struct plan_known_loss),
+	FIELDS(PART(plan_known_loss, xc, &plan_xc_layout), NUMBER(plan_known_loss, mdb),
+	       NUMBER(plan_known_loss, source)) };
+
+static const struct layout power_layout = {
+	sizeof(struct plan_known_power),
+	FIELDS(NUMBER(plan_known_power, in), NUMBER(plan_known_power, mdbm)) };
+
+#define LIGHT_LIST(list, of) LIST(plan_light, list, n_##list, of)
+
+static const struct layout light_layout = {
+	sizeof(struct plan_light),
+	FIELDS(FLAG(plan_light, known), LIGHT_LIST(xcs, &plan_xc_layout),
+	       LIGHT_LIST(dark, &plan_xc_layout), LIGHT_LIST(fixed, &plan_xc_layout),
+	       OTHER(plan_light, programs, &plan_programs_pointer_bytes),
+	       NUMBER(plan_light, memory), NUMBER(plan_light, max_programs),
+	       FLAG(plan_light, overlap), FLAG(plan_light, reload),
+	       LIGHT_LIST(bad_in, &layout_int), LIGHT_LIST(bad_out, &layout_int),
+	       LIGHT_LIST(dead, &plan_fault_layout), LIGHT_LIST(losses, &loss_layout),
+	       LIGHT_LIST(powers, &power_layout)) };
+
+static const struct layout snapshot_layout = {
+	sizeof(struct snapshot),
+	FIELDS(CHARS(snapshot, base.state_uuid), NUMBER(snapshot, base.generation),
+	       NUMBER(snapshot, base.mode), FLAG(snapshot, base.no_floor),
+	       FLAG(snapshot, base.is_rollback), FLAG(snapshot, base.from_committed),
+	       LIST(snapshot, intent, n, &light_layout), ALSO(snapshot, observed, n, &light_layout),
+	       LIST(snapshot, port_ns, base.times.n_ports, &layout_int64),
+	       LIST(snapshot, device_ns, base.times.n_devices, &layout_int64)) };
+
+struct task_name {
+	char *text;
+};
+
+static const struct layout name_layout = {
+	sizeof(struct task_name), FIELDS(TEXT(task_name, text)) };
+
+static const struct layout restore_layout = {
+	sizeof(struct plan_restore),
+	FIELDS(NUMBER(plan_restore, device), LIST(plan_restore, xcs, n_xcs, &plan_xc_layout),
+	       FLAG(plan_restore, program)) };
+
+static const struct layout request_layout = {
+	sizeof(struct model_request),
+	FIELDS(TEXT(model_request, name), TEXT(model_request, nodes),
+	       TEXT(model_request, collective), TEXT(model_request, topology),
+	       TEXT(model_request, algorithm), TEXT(model_request, ring),
+	       TEXT(model_request, ports), TEXT(model_request, circuits),
+	       NUMBER(model_request, size_bytes), NUMBER(model_request, channels)) };
+
+const struct layout plan_config_layout = {
+	sizeof(struct model_config),
+	FIELDS(TEXT(model_config, name), BYTES(model_config, text, len),
+	       LIST(model_config, requests, n_requests, &request_layout)) };
+
+const struct layout plan_task_layout = {
+	sizeof(struct plan_task),
+	FIELDS(PART(plan_task, snap, &snapshot_layout), LIST(plan_task, only, n_only, &name_layout),
+	       FLAG(plan_task, restores),
+	       LIST(plan_task, restore, n_restore, &restore_layout),
+	       FLAG(plan_task, degraded), FLAG(plan_task, assess), FLAG(plan_task, ignore_floor),
+	       FLAG(plan_task, has_keep), NUMBER(plan_task, keep_ppm)) };
+
+const struct layout plan_answer_layout = {
+	sizeof(struct plan_answer),
+	FIELDS(PART(plan_answer, err, &layout_err),
+	       LIST(plan_answer, errs.v, errs.n, &layout_err), NUMBER(plan_answer, took_ns),
+	       BYTES(plan_answer, plan, len)) };
+
+/* ---- snapshots ---------------------------------------------------------------- */
+
+/* What is read has its lists beside the base. */
+void daemon_snapshot_settle(struct snapshot *s)
 {
-	void *to = x_alloc((size_t)n * size + 1, 1);
-
-	if (n > 0) {
-		memcpy(to, from, (size_t)n * size);
-	}
-	return to;
-}
-
-/* program: where a copy of the program goes, if there is one. */
-static void copy_light(struct plan_light *to, const struct plan_light *from,
-		       struct ring_programs *program)
-{
-	*to = *from;
-	to->programs = NULL;
-	to->xcs = copy_array(from->xcs, from->n_xcs, sizeof(*from->xcs));
-	to->dark = copy_array(from->dark, from->n_dark, sizeof(*from->dark));
-	to->fixed = copy_array(from->fixed, from->n_fixed, sizeof(*from->fixed));
-	to->bad_in = copy_array(from->bad_in, from->n_bad_in, sizeof(*from->bad_in));
-	to->bad_out = copy_array(from->bad_out, from->n_bad_out, sizeof(*from->bad_out));
-	to->dead = copy_array(from->dead, from->n_dead, sizeof(*from->dead));
-	to->losses = copy_array(from->losses, from->n_losses, sizeof(*from->losses));
-	to->powers = copy_array(from->powers, from->n_powers, sizeof(*from->powers));
-	if (from->programs) {
-		to->programs = program;
-		ring_programs_copy(program, from->programs);
-	}
-}
-
-/* NULL where there are none. */
-static struct plan_light *copy_lights(const struct plan_light *from, int n,
-				      struct ring_programs *programs)
-{
-	struct plan_light *to;
-
-	if (!from) {
-		return NULL;
-	}
-	to = x_new((size_t)n, sizeof(*to));
-	for (int i = 0; i < n; i++) {
-		copy_light(&to[i], &from[i], &programs[i]);
-	}
-	return to;
-}
-
-void daemon_snapshot_init(struct snapshot *s, const struct plan_base *base, int n)
-{
-	memset(s, 0, sizeof(*s));
-	s->base = *base;
-	s->n = n;
-	s->programs = x_new(2 * (size_t)n, sizeof(*s->programs));
-	s->intent = copy_lights(base->intent, n, s->programs);
-	s->observed = copy_lights(base->observed, n, s->programs + n);
 	s->base.intent = s->intent;
 	s->base.observed = s->observed;
-	s->port_ns = copy_array(base->times.port_ns, base->times.n_ports, sizeof(*s->port_ns));
-	s->device_ns = copy_array(base->times.device_ns, base->times.n_devices,
-				  sizeof(*s->device_ns));
 	s->base.times.port_ns = s->port_ns;
 	s->base.times.device_ns = s->device_ns;
 }
 
+void daemon_snapshot_init(struct snapshot *s, const struct plan_base *base, int n)
+{
+	const struct snapshot from = {
+		.base = *base, .n = n,
+		.intent = (struct plan_light *)base->intent,
+		.observed = (struct plan_light *)base->observed,
+		.port_ns = (int64_t *)base->times.port_ns,
+		.device_ns = (int64_t *)base->times.device_ns,
+	};
+	struct buf b = { 0 };
+	int rc;
+
+	layout_write(&snapshot_layout, &from, &b);
+	rc = layout_read(&snapshot_layout, s, b.data, b.len, NULL);
+	assert(rc == 0);
+	(void)rc;
+	daemon_snapshot_settle(s);
+	buf_fini(&b);
+}
+
 void daemon_light_fini(struct plan_light *light)
 {
-	free((void *)light->xcs);
-	free((void *)light->dark);
-	free((void *)light->fixed);
-	free((void *)light->bad_in);
-	free((void *)light->bad_out);
-	free((void *)light->dead);
-	free((void *)light->losses);
-	free((void *)light->powers);
-	memset(light, 0, sizeof(*light));
+	light->programs = NULL;
+	layout_fini(&light_layout, light);
 }
 
 void daemon_snapshot_replace(struct snapshot *s, bool observed, int device,
 			     const struct plan_light *light, struct ring_programs *programs)
 {
 	struct plan_light *to = &(observed ? s->observed : s->intent)[device];
-	struct ring_programs *own = &s->programs[observed ? s->n + device : device];
+	struct ring_programs *own;
 
-	daemon_light_fini(to);
-	ring_programs_fini(own);
+	layout_fini(&light_layout, to);
 	*to = *light;
 	to->programs = NULL;
 	if (programs) {
+		to->programs = own = x_new(1, sizeof(*own));
 		*own = *programs;
 		memset(programs, 0, sizeof(*programs));
-		to->programs = own;
 	}
-}
-
-static void free_lights(struct plan_light *v, int n)
-{
-	for (int i = 0; v && i < n; i++) {
-		daemon_light_fini(&v[i]);
-	}
-	free(v);
 }
 
 void daemon_snapshot_fini(struct snapshot *s)
 {
-	free_lights(s->intent, s->n);
-	free_lights(s->observed, s->n);
-	for (int i = 0; s->programs && i < 2 * s->n; i++) {
-		ring_programs_fini(&s->programs[i]);
-	}
-	free(s->programs);
-	free(s->port_ns);
-	free(s->device_ns);
-	memset(s, 0, sizeof(*s));
+	layout_fini(&snapshot_layout, s);
 }

@@ -27,6 +27,7 @@ struct plan_call {
 	/* While a worker packs the plan: what only weftd knows, and what it has come to. */
 	uv_work_t req;
 	struct plan_request *plan;
+	bool planned;		/* it is done */
 	int n_devices;
 	struct plan_call_device *devices;	/* as apply_devices() has them */
 	bool new_config;
@@ -215,12 +216,14 @@ static void after_pack(uv_work_t *req, int status)
 	end_plan(p, p->rc);
 }
 
-/* What only weftd knows, for the worker. */
-static void copy_facts(struct plan_call *p)
+/* What only weftd knows, for the worker, while the devices are those of the plan. */
+static int copy_facts(struct plan_request *w, struct err *err)
 {
+	struct plan_call *p = w->arg;
 	const struct apply_device *a = apply_devices(p->views->env->apply, &p->n_devices);
 
-	p->new_config = is_new_config(p->views->env->store, p->plan->fabric);
+	(void)err;
+	p->new_config = is_new_config(p->views->env->store, w->fabric);
 	p->devices = x_new((size_t)p->n_devices + 1, sizeof(*p->devices));
 	for (int i = 0; i < p->n_devices; i++) {
 		struct plan_call_device *d = &p->devices[i];
@@ -229,6 +232,7 @@ static void copy_facts(struct plan_call *p)
 		d->is_silent = !a[i].reachable && apply_is_read(&a[i]);
 		d->power_loss = power_loss_name(&a[i]);
 	}
+	return 0;
 }
 
 static void on_planned(struct plan_request *w)
@@ -236,12 +240,11 @@ static void on_planned(struct plan_request *w)
 	struct plan_call *p = w->arg;
 	int r = w->rc;
 
-	p->plan = w;
+	p->planned = true;
 	if (r || !p->call) {
 		end_plan(p, r);
 		return;
 	}
-	copy_facts(p);
 	p->req.data = p;
 	uv_queue_work(p->views->env->loop, &p->req, run_pack, after_pack);
 }
@@ -267,6 +270,29 @@ static int read_keep(const Weft__V1__PlanRequest *req, struct plan_request *w, s
 			"100%%", req->keep);
 }
 
+/* Its client is gone: no other wants the plan. */
+static void on_plan_cancelled(struct rpc_call *call, void *arg)
+{
+	struct plan_call *p = arg;
+
+	(void)call;
+	p->call = NULL;
+	if (!p->planned) {
+		plan_request_cancel(p->plan);
+	}
+}
+
+/* Whose share it is. */
+static void set_user(struct plan_request *w, const struct daemon_env *env,
+		     const struct rpc_call *call)
+{
+	char text[RPC_PEER_TEXT_MAX];
+
+	w->by = access_is_operator(env->access, rpc_call_peer(call)) ? PLAN_BY_OPERATOR
+								  : PLAN_BY_OTHER;
+	snprintf(w->user, sizeof(w->user), "%s", call_user(call, text, sizeof(text)));
+}
+
 void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__PlanRequest *req = (const void *)msg;
@@ -288,14 +314,19 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	}
 	p->views = views;
 	p->call = call;
+	p->plan = w;
 	p->want_file = req->want_file;
 	p->want_picture = w->with_picture = req->want_picture;
 	p->want_commands = req->want_commands;
 	p->want_light = req->want_lightpaths;
-	rpc_call_on_cancel(call, call_forget, &p->call);
+	rpc_call_on_cancel(call, on_plan_cancelled, p);
 	w->mode = req->mode == WEFT__V1__MODE__MODE_UPDATE ? PLAN_UPDATE
 							   : PLAN_SAFE;
+	set_user(w, views->env, call);
+	/* Commands are those of sessions that are open. */
+	w->brief = !req->want_commands;
 	w->arg = p;
+	w->prepare = copy_facts;
 	w->done = on_planned;
 	plan_request_start(w);
 }

@@ -15,6 +15,7 @@
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/rpc/rpc.h"
+#include "tests/unit/daemon/plan_program.h"
 #include "weft/v1/weft.pb-c.h"
 
 struct fixture {
@@ -54,6 +55,7 @@ static void daemon_up(struct fixture *f)
 	struct daemon_config cfg = {
 		.socket = f->socket, .socket_mode = 0666,
 		.state_dir = f->state, .owner = geteuid(),
+		.plan_time_s = 60,
 	};
 
 	assert_int_equal(uv_loop_init(&f->loop), 0);

@@ -11,6 +11,7 @@
 
 #include "controller/daemon/core/plan_queue.h"
 #include "lib/base/log.h"
+#include "tests/unit/daemon/plan_program.h"
 
 static const char text[] =
 	"weft: 1\nfabric: t\nhosts:\n"
@@ -93,6 +94,7 @@ static int rig_setup(void **state)
 	assert_non_null(mkdtemp(rig->dir));
 	assert_int_equal(uv_loop_init(&rig->loop), 0);
 	rig->env.loop = &rig->loop;
+	rig->env.plan_time_s = 60;
 	strcat(rig->dir, "/s");
 	assert_int_equal(store_open(rig->dir, &rig->env.store, NULL), 0);
 	assert_int_equal(apply_new(&rig->loop, rig->env.store, &rig->env.apply, NULL), 0);
@@ -112,6 +114,7 @@ static int rig_teardown(void **state)
 	char command[128];
 	int rc;
 
+	plan_queue_stop(rig->queue);
 	apply_free(rig->env.apply, on_freed, rig);
 	uv_run(&rig->loop, UV_RUN_DEFAULT);
 	assert_true(rig->freed);
