@@ -30,6 +30,7 @@
 	  "change", NULL }, \
 	{ 0, "confirm-within", "TIME", "roll back unless \"weft confirm\" follows " \
 	  "in time, e.g. 5min", NULL }
+#define CIRCUITS_MAX 65536	/* of one command line */
 #define REPAIRS "none degraded spare"
 #define STATE_DIR_OPTION { 0, "state-dir", "DIR", "weftd's folder (default: /var/lib/weft)", \
 	"@file" }
@@ -159,6 +160,8 @@ static const struct cli_option job_options[] = {
 	{ 't', "topology", "EXPR", "default: the best", NULL },
 	{ 'a', "algorithm", "NAME", "default: the best", ALGORITHMS },
 	{ 0, "min-ports", "N", "only hosts with at least N ports", NULL },
+	{ 0, "ports", "PORTS", "these of each host, e.g. p[0-3], or so many (default: all that are "
+	  "free)", NULL },
 	{ 0, "ring", "NAME", "on this ring instead of switches", NULL },
 	{ 0, "channels", "N", "of the ring (default: all)", NULL },
 	{ 0, "duration", "TIME", "release it automatically after, e.g. 2h",
@@ -177,6 +180,45 @@ static const struct cli_option job_options[] = {
 
 static const struct cli_option job_list_options[] = {
 	{ 0, "all", NULL, "include ended jobs", NULL }, END,
+};
+
+#define CIRCUIT_OPTIONS \
+	{ 0, "lease", "TIME", "remove it automatically after, e.g. 2h (default: never)", NULL }, \
+	{ 0, "partial", NULL, "keep what could be made, though not all could; then the status is " \
+	  "2", NULL }, \
+	{ 0, "wait", NULL, "wait for ports that others have (default: status 75)", NULL }, \
+	{ 0, "mode", "MODE", "update: take ports from others, which operators may (default: " \
+	  "safe)", "safe update" }, \
+	{ 0, "request-id", "ID", "a retry with the same ID does not create a second group", NULL }
+
+static const struct cli_option circuit_add_options[] = {
+	{ 0, "name", "NAME", "of the group (default: weftd makes one up)", NULL },
+	{ 0, "one-way", NULL, "only from the first port to the second", NULL },
+	CIRCUIT_OPTIONS, END,
+};
+
+static const struct cli_option circuit_set_options[] = { CIRCUIT_OPTIONS, END };
+
+static const struct cli_option circuit_list_options[] = {
+	{ 0, "port", "PORT", "only those of this port", NULL },
+	{ 0, "mine", NULL, "only your own", NULL }, END,
+};
+
+static const struct cli_command circuit_commands[] = {
+	{ "add", NULL, "A B [A B...]", "Make circuits from port to port, all or none; waits until "
+	  "they are there", NULL, circuit_add_options, 2, 2 * CIRCUITS_MAX, false,
+	  cmd_circuit_add },
+	{ "set", NULL, "GROUP FILE", "Make a group what a file of lines \"A B\" says; what it has "
+	  "already stays", NULL, circuit_set_options, 2, 2, false, cmd_circuit_set },
+	{ "remove", NULL, "GROUP|PORT", "Remove a group of circuits; waits until they are gone",
+	  NULL, NULL, 1, 1, false, cmd_circuit_remove },
+	{ "list", NULL, "", "List circuits on request", NULL, circuit_list_options, 0, 0, false,
+	  cmd_circuit_list },
+	{ "find", NULL, "PORT", "Show who has a port, and until when; status 2 if it is held", NULL,
+	  NULL, 1, 1, false, cmd_circuit_find },
+	{ "renew", NULL, "GROUP TIME", "Keep a group for so long from now", NULL, NULL, 2, 2, false,
+	  cmd_circuit_renew },
+	GROUP_END,
 };
 
 static const struct cli_command job_commands[] = {
@@ -293,6 +335,8 @@ const struct cli_command cli_root[] = {
 	  NULL, 0, 0, false, NULL },
 	{ "export", NULL, "", "Export for Slurm / topograph",
 	  export_commands, NULL, 0, 0, false, NULL },
+	{ "circuit", NULL, "", "Make, remove and list circuits from port to port",
+	  circuit_commands, NULL, 0, 0, false, NULL },
 	{ "job", NULL, "", "Request, release and list jobs", job_commands, NULL, 0, 0,
 	  false, NULL },
 	{ "device", NULL, "", "Devices and drivers", device_commands, NULL, 0,

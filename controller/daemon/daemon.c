@@ -39,7 +39,7 @@
 #define NS_PER_MS 1000000
 #define GRACE_MS 2000
 #define MIB ((size_t)1 << 20)
-#define N_ROUTES 28
+#define N_ROUTES 29
 #define MAX_CONNECTIONS 512
 
 struct daemon {
@@ -140,6 +140,7 @@ static const struct route {
 	JOBS("ReleaseJob", release_job_request, release_job_response, SERVER_STREAMING,
 	     release_job),
 	JOBS("ListJobs", list_jobs_request, list_jobs_response, UNARY, list_jobs),
+	JOBS("RenewJob", renew_job_request, renew_job_response, UNARY, renew_job),
 	HEALTH("Check", UNARY, health_check),
 	HEALTH("Watch", SERVER_STREAMING, health_watch),
 	REFLECTION("v1"), REFLECTION("v1alpha"),

@@ -28,7 +28,7 @@ const struct portable_table portable_tables[] = {
 	{ "change_jobs", "change_job", "change, seq",
 	  { { "change", C }, { "seq", N }, { "name", T }, { "nodes", T }, { "collective", T },
 	    { "topology", T }, { "algorithm", T }, { "ring", T }, { "size_bytes", C },
-	    { "channels", N } } },
+	    { "channels", N }, { "ports", T }, { "circuits", T } } },
 	{ "change_gains", "change_gain", "change, seq",
 	  { { "change", C }, { "seq", N }, { "job", T }, { "effect", T }, { "size_bytes", C },
 	    { "before_ns", C }, { "before_whole_ns", C }, { "after_ns", C },

@@ -383,7 +383,11 @@ static const char v20[] = "CREATE TABLE content ("
 	") STRICT;"
 	"INSERT INTO content VALUES (1, 0, 0, 0);";
 
+/* Jobs on request may name ports, or be circuits. */
+static const char v21[] = "ALTER TABLE change_job ADD COLUMN ports TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE change_job ADD COLUMN circuits TEXT NOT NULL DEFAULT '';";
+
 const char *const store_migrations[STORE_VERSION] = {
 	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, v17, v18,
-	v19, v20,
+	v19, v20, v21,
 };

@@ -32,6 +32,7 @@ static const struct {
 	{ WEFT_ELIMIT, "ELIMIT", 65 },
 	{ WEFT_EDEVICE, "EDEVICE", 1 },
 	{ WEFT_EINTERNAL, "EINTERNAL", 1 },
+	{ WEFT_EHELD, "EHELD", 75 },
 };
 
 #define N_CODES ((int)(sizeof(codes) / sizeof(codes[0])))

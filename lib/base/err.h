@@ -28,6 +28,7 @@ enum weft_err {
 	WEFT_ELIMIT = -14,	/* a size, depth or count limit was hit */
 	WEFT_EDEVICE = -15,	/* a device answered with an error */
 	WEFT_EINTERNAL = -16,	/* a bug in weft */
+	WEFT_EHELD = -17,	/* another has what is asked for (exit 75) */
 };
 
 #define ERR_MSG_MAX 512

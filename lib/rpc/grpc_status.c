@@ -64,6 +64,7 @@ enum rpc_status rpc_status_of_code(int code)
 	case WEFT_ENOTFOUND:
 		return RPC_NOT_FOUND;
 	case WEFT_ESTALE:
+	case WEFT_EHELD:
 		return RPC_ABORTED;
 	case WEFT_EDENIED:
 		return RPC_PERMISSION_DENIED;

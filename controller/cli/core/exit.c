@@ -31,9 +31,10 @@ const struct cli_exit cli_exits[] = {
 	{ 71, "no-memory", "weft found no memory, and ended where it stood",
 	  "Nothing was said of the outcome: where a change was asked for, \"weft status\" knows. "
 	  "A larger limit (\"ulimit -v\"), or a smaller question." },
-	{ 75, "stale", "made from an older state, or another change runs",
+	{ 75, "stale", "made from an older state, another change runs, or another job has the "
+	  "port",
 	  "Plan again, look at it, apply again. While a change runs, wait for "
-	  "it or \"weft cancel\" it." },
+	  "it or \"weft cancel\" it. A port that is held: \"weft explain held\"." },
 	{ 77, "denied", "not permitted",
 	  "Changes are for root and for the user that runs weftd; reading is "
 	  "for everybody whom the mode of the socket lets in." },

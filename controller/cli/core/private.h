@@ -30,6 +30,7 @@
 #include "lib/output/writer.h"
 #include "lib/rpc/rpc.h"
 #include "rwa/mesh/mesh.h"
+#include "weft/v1/jobs.pb-c.h"
 #include "weft/v1/weft.pb-c.h"
 
 #define CLI_PENDING 2		/* exit code: differences or changes pending */
@@ -282,6 +283,11 @@ int cli_read_mode(const struct cli *c, Weft__V1__Mode *mode, struct err *err);
 #define CLI_CALL_MS 30000
 #define CLI_CONNECT_MS 2000
 
+/* Runs a call that streams Jobs, each a line on stderr, and keeps the last; *last is the caller's
+ * to free, and NULL if none came. there (may be NULL): it ran before it was asked for. */
+int cli_follow_job(struct cli *c, const char *method, const ProtobufCMessage *req,
+		   Weft__V1__Job **last, bool *there, struct err *err);
+
 /* Connects to weftd: by TLS to --server, else to the socket.
  * rpc_client_close() it. A TRACEPARENT of the environment is passed on.
  * WEFT_EUNAVAIL, WEFT_EDENIED with a hint, WEFT_EUSAGE. */
@@ -365,6 +371,12 @@ int cmd_plan(struct cli *c, struct err *err);
 int cmd_apply(struct cli *c, struct err *err);
 int cmd_rollback(struct cli *c, struct err *err);
 int cmd_confirm(struct cli *c, struct err *err);
+int cmd_circuit_add(struct cli *c, struct err *err);
+int cmd_circuit_set(struct cli *c, struct err *err);
+int cmd_circuit_remove(struct cli *c, struct err *err);
+int cmd_circuit_list(struct cli *c, struct err *err);
+int cmd_circuit_find(struct cli *c, struct err *err);
+int cmd_circuit_renew(struct cli *c, struct err *err);
 int cmd_job_request(struct cli *c, struct err *err);
 int cmd_job_release(struct cli *c, struct err *err);
 int cmd_job_list(struct cli *c, struct err *err);

@@ -30,6 +30,9 @@ static const struct {
 	{ WEFT_ELIMIT, "a limit of size, depth or number was hit" },
 	{ WEFT_EDEVICE, "a device answered with an error" },
 	{ WEFT_EINTERNAL, "a fault in weft; please report it" },
+	{ WEFT_EHELD, "another job has what is asked for: a port of a circuit, or hosts, when the "
+		      "request is not to wait (weft circuit add without --wait). \"weft circuit "
+		      "find PORT\" shows who has it and until when" },
 };
 
 #define N_ERRORS (sizeof(errors) / sizeof(errors[0]))
@@ -98,7 +101,9 @@ int cmd_explain(struct cli *c, struct err *err)
 		e = find_exit((int)number);
 	}
 	for (size_t i = 0; i < N_ERRORS && !e; i++) {
-		if (strcasecmp(what, err_name(errors[i].code)) == 0) {
+		const char *name = err_name(errors[i].code);
+
+		if (strcasecmp(what, name) == 0 || strcasecmp(what, name + 1) == 0) {
 			meaning = errors[i].meaning;
 			e = find_exit(err_exit_code(errors[i].code));
 		}

@@ -21,6 +21,7 @@
 struct follow {
 	struct cli *c;
 	Weft__V1__Job *last;
+	bool there;	/* the first state was that it runs: it did before */
 };
 
 /* Keeps a copy, as the message goes. The responses of RequestJob and ReleaseJob are alike. */
@@ -39,6 +40,7 @@ static int on_job(const ProtobufCMessage *msg, void *arg)
 		msg_enum(&weft__v1__job_state__descriptor, (int)j->state,
 			 state, sizeof(state)),
 		j->problem[0] ? ": " : "", j->problem);
+	f->there = !f->last && j->state == WEFT__V1__JOB_STATE__JOB_STATE_RUNNING;
 	len = weft__v1__job__get_packed_size(j);
 	data = x_alloc(len, 1);
 	weft__v1__job__pack(j, data);
@@ -62,9 +64,8 @@ static int print_job(struct cli *c, const Weft__V1__Job *j, struct err *err)
 	return cli_print(o, err);
 }
 
-/* Runs a call that streams Jobs, and prints the last one. */
-static int follow_job(struct cli *c, const char *method,
-		      const ProtobufCMessage *req, struct err *err)
+int cli_follow_job(struct cli *c, const char *method, const ProtobufCMessage *req,
+		   Weft__V1__Job **last, bool *there, struct err *err)
 {
 	struct follow f = { .c = c };
 	struct rpc_client *client = NULL;
@@ -83,10 +84,24 @@ static int follow_job(struct cli *c, const char *method,
 		err_hint(err, "\"weft job list\" shows it, \"weft job "
 			      "release\" gives it back");
 	}
-	if (r == 0 && f.last) {
-		r = print_job(c, f.last, err);
+	*last = f.last;
+	if (there) {
+		*there = f.there;
 	}
-	weft__v1__job__free_unpacked(f.last, NULL);
+	return r;
+}
+
+/* Runs a call that streams Jobs, and prints the last one. */
+static int follow_job(struct cli *c, const char *method,
+		      const ProtobufCMessage *req, struct err *err)
+{
+	Weft__V1__Job *last = NULL;
+	int r = cli_follow_job(c, method, req, &last, NULL, err);
+
+	if (r == 0 && last) {
+		r = print_job(c, last, err);
+	}
+	weft__v1__job__free_unpacked(last, NULL);
 	return r;
 }
 
@@ -149,12 +164,31 @@ static void read_text(const struct cli *c, const char *option, char **field)
 	}
 }
 
+/* --ports: a number, or names, which are the caller's to free. */
+static int read_ports(const struct cli *c, Weft__V1__RequestJobRequest *q, char ***names,
+		      struct err *err)
+{
+	const char *text = cli_opt(c, "ports");
+	int64_t count = 0;
+	int n = 0, r;
+
+	if (text && strspn(text, "0123456789") == strlen(text)) {
+		r = cli_opt_int(c, "ports", 1, MODEL_MAX_PORTS, &count, err);
+		q->port_count = (int32_t)count;
+		return r;
+	}
+	r = text ? model_expand(text, MODEL_MAX_PORTS, names, &n, err) : 0;
+	q->ports = *names;
+	q->n_ports = (size_t)n;
+	return r ? err_wrap(err, "--ports") : 0;
+}
+
 /* The hosts are named (--nodes, expanded here from gpu[00-03]) or counted
  * (--count), never both. A name is made up by weftd without one. */
 int cmd_job_request(struct cli *c, struct err *err)
 {
 	Weft__V1__RequestJobRequest q = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
-	char **names = NULL;
+	char **names = NULL, **ports = NULL;
 	int n = 0, r;
 
 	if ((r = cli_need(c, "collective", err)) ||
@@ -172,6 +206,11 @@ int cmd_job_request(struct cli *c, struct err *err)
 			return r;
 		}
 	}
+	r = read_ports(c, &q, &ports, err);
+	if (r) {
+		model_names_free(names);
+		return r;
+	}
 	q.nodes = names;
 	q.n_nodes = (size_t)n;
 	if (c->argc == 1) {
@@ -184,6 +223,7 @@ int cmd_job_request(struct cli *c, struct err *err)
 	read_text(c, "request-id", &q.request_id);
 	r = follow_job(c, JOBS_METHOD("RequestJob"), &q.base, err);
 	model_names_free(names);
+	model_names_free(ports);
 	return r;
 }
 

@@ -35,6 +35,9 @@ int drain_check_plan(const struct drain *d, const struct plan *p, struct err *er
 /* True when new jobs are to stay away from this host: it, one of its ports, or
  * what they reach is drained. O(ports of the host x entries). */
 bool drain_has_host(const struct drain *d, const struct model_fabric *f, int host);
+/* WEFT_ESTALE where a host's port, or what it reaches, is drained. O(entries). */
+int drain_check_port(const struct drain *d, const struct model_fabric *f, int port,
+		     struct err *err);
 /* Takes drained ports without a circuit from what planning f may use: adds them to
  * the unusable ports of s, which is of f. */
 void drain_restrict(const struct drain *d, const struct model_fabric *f, struct snapshot *s);
@@ -88,6 +91,8 @@ struct own_change {
 	const char *who, *comment;	/* for the history; copied */
 	/* No other jobs' circuits are touched; a NULL behind them; copied. NULL: any. */
 	const char *const *jobs;
+	bool update;		/* takes ports from circuits that weft did not make */
+	bool partial;		/* what was made stays, though other circuits could not be */
 	/* Called at its end, when the next change may begin. */
 	void (*ended)(int rc, const struct err *err, void *arg);
 	void *arg;

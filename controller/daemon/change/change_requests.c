@@ -780,6 +780,14 @@ static int find_target(struct changes *all, const Weft__V1__Number *to,
 	return err->code;
 }
 
+/* However few circuits are verified, the change goes on. Called before planning. */
+static int open_gate(struct plan_request *pr, struct err *err)
+{
+	(void)err;
+	pr->fabric->changes.gate_ppm = 0;
+	return 0;
+}
+
 /* A list that ends with NULL, in one block; NULL of NULL. */
 static const char **copy_names(const char *const *names)
 {
@@ -829,6 +837,8 @@ static int start_earlier(struct changes *all, struct rpc_call *call,
 	}
 	if (q->own) {
 		pr->only = copy_names(q->own->jobs);
+		pr->mode = q->own->update ? PLAN_UPDATE : PLAN_SAFE;
+		pr->prepare = q->own->partial ? open_gate : NULL;
 	}
 	pr->ignore_floor = q->ignore_floor;
 	return start_change(all, call, q, pr, "", err);

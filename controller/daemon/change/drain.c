@@ -95,21 +95,29 @@ static const struct store_drain *find_side(const struct drain *d, const struct m
 	return h ? h : find_far_end(d, f, far_ends ? far_ends[port] : -1);
 }
 
+/* What is drained of a host's port: it, its host, or what it reaches; NULL: nothing. */
+static const struct store_drain *find_host_port(const struct drain *d,
+						const struct model_fabric *f, int port)
+{
+	const struct model_port *p = &f->ports[port];
+	const struct store_drain *h = find_far_end(d, f, port);
+
+	if (!h && p->tx_device >= 0) {
+		h = find_side(d, f, &f->devices[p->tx_device], NULL, p->tx_port);
+	}
+	if (!h && p->rx_device >= 0) {
+		h = find_side(d, f, &f->devices[p->rx_device], NULL, p->rx_port);
+	}
+	return h;
+}
+
 bool drain_has_host(const struct drain *d, const struct model_fabric *f, int host)
 {
 	const struct model_host *h = &f->hosts[host];
 	bool held = find(d, h->name) != NULL;
 
 	for (int i = h->first_port; i < h->first_port + h->n_ports; i++) {
-		const struct model_port *p = &f->ports[i];
-
-		held = held || find(d, p->name) ||
-		       (p->tx_device >= 0 &&
-			find_side(d, f, &f->devices[p->tx_device], NULL,
-				  p->tx_port)) ||
-		       (p->rx_device >= 0 &&
-			find_side(d, f, &f->devices[p->rx_device], NULL,
-				  p->rx_port));
+		held = held || find_host_port(d, f, i);
 	}
 	return held;
 }
@@ -121,6 +129,14 @@ static int refuse(const struct store_drain *h, struct err *err, const char *what
 		h->what, h->who, h->reason[0] ? ": " : "", h->reason, what);
 	err_hint(err, "\"weft undrain %s\" allows it again", h->what);
 	return err->code;
+}
+
+int drain_check_port(const struct drain *d, const struct model_fabric *f, int port,
+		     struct err *err)
+{
+	const struct store_drain *h = find_host_port(d, f, port);
+
+	return h ? refuse(h, err, "new circuit") : 0;
 }
 
 /* The circuits that a plan makes on one device; those that stay are allowed. */

@@ -1,9 +1,7 @@
 /*
- * The list of jobs, and the calls about them. A request is checked against the
- * present fabric before it enters the list, is made durable, and answered with
- * each state that the job comes to, until it runs (or has ended, for a release);
- * a client that goes away leaves its job as it is. The same request id again is
- * the same job.
+ * The list of jobs, as messages for those who look, and sent to those who wait: with each state
+ * that the job comes to, until it runs (or has ended, for a release). A client that goes away
+ * leaves its job as it is.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +15,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
-#define MAX_LIVING 4096		/* jobs that are not over */
 #define MAX_CALLS 64		/* that wait for one job */
 
 _Static_assert((int)msg_job_state(STORE_JOB_FAILED) ==
@@ -30,6 +27,8 @@ static void job_free(struct job *j)
 {
 	store_job_fini(&j->s);
 	rpc_free_message(j->req ? &j->req->base : NULL);
+	free(j->circuits);
+	free(j->ports);
 	vec_fini(&j->calls);
 	free(j->moving);
 	free(j);
@@ -53,9 +52,7 @@ void jobs_free(struct jobs *jobs)
 	free(jobs);
 }
 
-/* Adds a job at the end of the list, as one that has all its circuits until planning
- * says otherwise. Takes s over, also on error. */
-static int add_job(struct jobs *jobs, struct store_job *s, struct job **out, struct err *err)
+int jobs_add(struct jobs *jobs, struct store_job *s, struct job **out, struct err *err)
 {
 	struct job *j = x_new(1, sizeof(*j));
 	int r;
@@ -69,9 +66,16 @@ static int add_job(struct jobs *jobs, struct store_job *s, struct job **out, str
 		job_free(j);
 		return r;
 	}
+	j->circuits = job_circuits_text(j->req);
+	j->ports = job_ports_text(j->req);
 	vec_push(&jobs->v, j);
 	*out = j;
 	return 0;
+}
+
+void jobs_drop_last(struct jobs *jobs)
+{
+	job_free(jobs->v.v[--jobs->v.n]);
 }
 
 static int load(struct jobs *jobs, struct err *err)
@@ -81,7 +85,7 @@ static int load(struct jobs *jobs, struct err *err)
 	int n = 0, r = store_jobs(jobs->env->store, &v, &n, err);
 
 	for (int i = 0; i < n && r == 0; i++) {
-		r = add_job(jobs, &v[i], &j, err);
+		r = jobs_add(jobs, &v[i], &j, err);
 	}
 	store_jobs_free(v, n);
 	return r;
@@ -139,6 +143,21 @@ struct job *jobs_find(const struct jobs *jobs, const char *name)
 	return NULL;
 }
 
+struct job *job_replacement(const struct job *j)
+{
+	for (size_t i = j->jobs->v.n; i-- > 0;) {
+		struct job *o = j->jobs->v.v[i];
+
+		if (o->s.id <= j->s.id) {
+			break;
+		}
+		if (o->req->replace && job_lives(o) && strcmp(o->s.name, j->s.name) == 0) {
+			return o;
+		}
+	}
+	return NULL;
+}
+
 /* ---- as messages --------------------------------------------------------- */
 
 int job_position(const struct job *j)
@@ -158,37 +177,71 @@ int job_position(const struct job *j)
 	return ahead + 1;
 }
 
-/* A job as a message, and what it borrows beside the job's own strings. */
+/* A text cut into words. */
+struct words {
+	char *text, **list;
+	size_t n;
+};
+
 struct job_row {
 	Weft__V1__Job m;
-	char *nodes;		/* the names, cut into words */
-	char **list;		/* each of them */
+	struct words nodes, ports;
+	struct circuit_row *circuits;	/* [m.n_circuits] */
 	struct buf spec;	/* what was asked for, as JSON */
+	struct buf missing;	/* circuits that are not there */
 	char who[64];		/* the name of who asked */
 };
 
 static void row_fini(struct job_row *row)
 {
-	free(row->nodes);
-	free(row->list);
+	free(row->nodes.text);
+	free(row->nodes.list);
+	free(row->ports.text);
+	free(row->ports.list);
+	free(row->circuits);
+	free(row->m.circuits);
 	buf_fini(&row->spec);
+	buf_fini(&row->missing);
 }
 
-static void split_nodes(struct job_row *row, const char *nodes)
+static void cut_words(struct words *w, const char *text)
 {
-	size_t n = 0;
 	char *rest, *name;
 
-	row->nodes = x_dup(nodes);
-	row->list = x_new(strlen(nodes) / 2 + 2, sizeof(*row->list));
-	rest = row->nodes;
+	w->text = x_dup(text);
+	w->list = x_new(strlen(text) / 2 + 2, sizeof(*w->list));
+	rest = w->text;
 	while ((name = strsep(&rest, " ")) != NULL) {
 		if (*name) {
-			row->list[n++] = name;
+			w->list[w->n++] = name;
 		}
 	}
-	row->m.nodes = row->list;
-	row->m.n_nodes = n;
+}
+
+/* Each circuit, and how many of them are there. */
+static void add_circuits(struct job_row *row, const struct job *j)
+{
+	const size_t n = j->req->n_circuits;
+	size_t good = 0;
+
+	row->circuits = x_new(n + 1, sizeof(*row->circuits));
+	row->m.circuits = x_new(n + 1, sizeof(*row->m.circuits));
+	row->m.n_circuits = n;
+	for (size_t i = 0; i < n; i++) {
+		const struct circuit_row *c = &row->circuits[i];
+		const bool is_good = circuit_row_init(&row->circuits[i], j, i);
+
+		row->m.circuits[i] = &row->circuits[i].m;
+		good += is_good;
+		if (!is_good && row->missing.len < STORE_NOTE_MAX) {
+			buf_printf(&row->missing, "%s%s - %s %s", row->missing.len ? "; " : "",
+				   c->m.from, c->m.to, c->m.problem);
+		}
+	}
+	if (j->s.state == STORE_JOB_RUNNING && good < n) {
+		row->m.rate = (double)good / (double)n;
+		row->m.problem = j->s.problem[0] ? j->s.problem : (char *)buf_cstr(&row->missing);
+	}
 }
 
 static void row_init(struct job_row *row, const struct job *j)
@@ -197,7 +250,12 @@ static void row_init(struct job_row *row, const struct job *j)
 
 	memset(row, 0, sizeof(*row));
 	weft__v1__job__init(&row->m);
-	split_nodes(row, j->s.nodes);
+	cut_words(&row->nodes, j->s.nodes);
+	cut_words(&row->ports, j->ports);
+	row->m.nodes = row->nodes.list;
+	row->m.n_nodes = row->nodes.n;
+	row->m.ports = row->ports.list;
+	row->m.n_ports = row->ports.n;
 	plan_request_json(&value, &row->spec);
 	row->m.id = j->s.id;
 	row->m.name = j->s.name;
@@ -216,6 +274,24 @@ static void row_init(struct job_row *row, const struct job *j)
 				       : WEFT__V1__JOB_REPAIR__JOB_REPAIR_DEGRADED;
 	row->m.rate = j->s.state == STORE_JOB_RUNNING ? j->rate : 0;
 	row->m.repairs = j->s.repairs;
+	if (j->req->n_circuits > 0) {
+		add_circuits(row, j);
+	}
+}
+
+struct job_row *job_row_new(const struct job *j, Weft__V1__Job **m)
+{
+	struct job_row *row = x_new(1, sizeof(*row));
+
+	row_init(row, j);
+	*m = &row->m;
+	return row;
+}
+
+void job_row_free(struct job_row *row)
+{
+	row_fini(row);
+	free(row);
 }
 
 /* ---- those who wait ------------------------------------------------------ */
@@ -234,7 +310,7 @@ static void finish_call(const struct job *j, const struct job_call *c)
 	struct err err = { 0 };
 
 	if (!c->release && j->s.state == STORE_JOB_FAILED) {
-		err_set(&err, WEFT_EINFEASIBLE, "%s", j->s.problem);
+		err_set(&err, j->code ? j->code : WEFT_EINFEASIBLE, "%s", j->s.problem);
 		rpc_finish_err(c->call, &err);
 	} else if (!c->release && j->s.state == STORE_JOB_ENDED) {
 		err_set(&err, WEFT_ECANCELED, "the job was released");
@@ -291,8 +367,7 @@ static void on_gone(struct rpc_call *call, void *arg)
 	}
 }
 
-/* Sends the call where the job is; keeps it while there is more to come. */
-static void attach(struct job *j, struct rpc_call *call, bool release)
+void job_attach(struct job *j, struct rpc_call *call, bool release)
 {
 	struct job_call c = { call, release };
 	struct err err = { 0 };
@@ -375,273 +450,7 @@ void job_move(struct job *j, enum store_job_state state, const char *problem)
 	j->moved = true;
 }
 
-/* ---- RequestJob ---------------------------------------------------------- */
-
-/* New in the fabric's own jobs and among those that live; short, and of letters that
- * a configuration takes without quotes. */
-static int check_name(const struct jobs *jobs, const char *name, struct err *err)
-{
-	const struct model_fabric *f = apply_fabric(jobs->env->apply);
-
-	if (strlen(name) > CONF_MAX_NAME ||
-	    name[strspn(name, "abcdefghijklmnopqrstuvwxyz"
-			      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")]) {
-		return err_set(err, WEFT_EINVAL, "name: \"%.70s\" is not up "
-			       "to %d letters, digits, - and _", name,
-			       CONF_MAX_NAME);
-	}
-	if (jobs_find(jobs, name) || (f && model_find_job(f, name) >= 0)) {
-		return err_set(err, WEFT_EINVAL, "name: there is a job \"%s\" already", name);
-	}
-	return 0;
-}
-
-/* What can be checked without a fabric. */
-static int check_numbers(const Weft__V1__RequestJobRequest *q, struct err *err)
-{
-	if (q->n_nodes == 0 && (q->count < 2 || q->count > MODEL_MAX_HOSTS)) {
-		return err_set(err, WEFT_EINVAL, "count: %d is not 2 to %d",
-			       q->count, MODEL_MAX_HOSTS);
-	}
-	if (q->n_nodes > MODEL_MAX_HOSTS) {
-		return err_set(err, WEFT_ELIMIT, "nodes: %zu are more than %d", q->n_nodes,
-			       MODEL_MAX_HOSTS);
-	}
-	if (q->n_nodes > 0 && q->count && (size_t)q->count != q->n_nodes) {
-		return err_set(err, WEFT_EINVAL, "count: %d, but %zu nodes", q->count, q->n_nodes);
-	}
-	if (q->size_bytes <= 0) {
-		return err_set(err, WEFT_EINVAL, "size_bytes: %" PRId64 " is not 1 or more",
-			       q->size_bytes);
-	}
-	if (q->duration_ns < 0 || q->min_ports < 0 || q->channels < 0) {
-		return err_set(err, WEFT_EINVAL, "%s: it is negative",
-			       q->duration_ns < 0 ? "duration_ns" :
-			       q->min_ports < 0 ? "min_ports" : "channels");
-	}
-	if (q->repair == WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE && q->ring[0]) {
-		return err_set(err, WEFT_EUNSUPPORTED, "repair: spares are for "
-			       "jobs on switches, not on a ring");
-	}
-	return 0;
-}
-
-/* Only what can be printed: it ends up in messages. */
-static int check_text(const char *key, const char *text, struct err *err)
-{
-	for (const char *p = text; *p; p++) {
-		if (*p < 0x20 || *p > 0x7e) {
-			return err_set(err, WEFT_EINVAL,
-				       "%s: \"%.40s\" holds a character that is not allowed", key,
-				       text);
-		}
-	}
-	return 0;
-}
-
-/* Hosts and ring are there in the present fabric; whether they are free is asked
- * later, as often as the job is tried. */
-static int check_places(const struct jobs *jobs,
-			const Weft__V1__RequestJobRequest *q, struct err *err)
-{
-	const struct model_fabric *f = apply_fabric(jobs->env->apply);
-	int ring;
-
-	if (!jobs->env->applied || !f) {
-		return err_set(err, WEFT_ENOTFOUND, "no configuration was ever applied");
-	}
-	for (size_t i = 0; i < q->n_nodes; i++) {
-		if (model_find_host(f, q->nodes[i]) < 0) {
-			return err_set(err, WEFT_EINVAL, "nodes: there is no "
-				       "host \"%.70s\"", q->nodes[i]);
-		}
-	}
-	ring = q->ring[0] ? model_find_device(f, q->ring) : -1;
-	if (q->ring[0] && (ring < 0 || f->devices[ring].kind != MODEL_RING)) {
-		return err_set(err, WEFT_EINVAL, "ring: there is no ring "
-			       "\"%.70s\"", q->ring);
-	}
-	return 0;
-}
-
-/* Everything that would never do is refused here, and what may do later is queued. */
-static int check_request(const struct jobs *jobs,
-			 const Weft__V1__RequestJobRequest *q, struct err *err)
-{
-	enum coll_kind kind;
-	size_t living = 0;
-	int r;
-
-	if (jobs->env->divided) {
-		return err_set(err, WEFT_EUNSUPPORTED, "several weftd lead this fabric: jobs on "
-			       "request are not supported, only those of the fabric file");
-	}
-	for (size_t i = 0; i < jobs->v.n; i++) {
-		living += job_lives(jobs->v.v[i]);
-	}
-	if (living >= MAX_LIVING) {
-		return err_set(err, WEFT_ELIMIT, "there are %d jobs already", MAX_LIVING);
-	}
-	if ((q->name[0] && (r = check_name(jobs, q->name, err))) ||
-	    (r = check_numbers(q, err)) || (r = check_text("topology", q->topology, err)) ||
-	    (r = check_text("algorithm", q->algorithm, err)) ||
-	    (r = check_places(jobs, q, err))) {
-		return r;
-	}
-	return coll_kind_parse(q->collective, &kind, err) ? err_wrap(err, "collective") : 0;
-}
-
-/* "job-N", the first that is free after the last id. */
-static char *default_name(const struct jobs *jobs)
-{
-	int64_t id = jobs->v.n ? jobs->v.v[jobs->v.n - 1]->s.id : 0;
-	char text[32];
-	struct err err;
-
-	do {
-		snprintf(text, sizeof(text), "job-%" PRId64, ++id);
-	} while (check_name(jobs, text, &err));
-	return x_dup(text);
-}
-
-/* Makes a job of a request that was checked; durable before it is in the answer, and
- * not in the list when it could not be. */
-static int new_job(struct jobs *jobs, struct rpc_call *call, const Weft__V1__RequestJobRequest *q,
-		   struct job **out, struct err *err)
-{
-	char who[32];
-	struct store_job s = {
-		.name = q->name[0] ? x_dup(q->name) : default_name(jobs),
-		.who = x_dup(call_user(call, who, sizeof(who))),
-		.request_id = x_dup(q->request_id),
-		.nodes = x_dup(""), .problem = x_dup(""), .spec = job_pack(q),
-		.priority = q->priority, .preemptible = q->preemptible,
-		.duration_ns = q->duration_ns, .asked_ns = clk_wall_ns(),
-	};
-	int r = add_job(jobs, &s, out, err);
-
-	if (r) {
-		return r;
-	}
-	r = store_jobs_put(jobs->env->store, &(struct store_job *){ &(*out)->s }, 1, err);
-	if (r) {
-		jobs->v.n--;
-		job_free(*out);
-	}
-	return r;
-}
-
-/* Whether a job that a request has made before is what this one asks for, of the same user. How
- * long it waits may be another. WEFT_EINVAL. */
-static int check_repeated(const struct job *j, struct rpc_call *call,
-			  const Weft__V1__RequestJobRequest *q, struct err *err)
-{
-	Weft__V1__RequestJobRequest same = *q;
-	char who[32], *spec;
-	bool equal;
-
-	same.no_wait = j->req->no_wait;
-	spec = job_pack(&same);
-	equal = strcmp(spec, j->s.spec) == 0 &&
-		strcmp(j->s.who, call_user(call, who, sizeof(who))) == 0;
-	free(spec);
-	return equal ? 0 : arguments_refused(q->request_id, err);
-}
-
-/* The job that this request has made before, or NULL. */
-static struct job *made_before(const struct jobs *jobs, const char *id)
-{
-	for (size_t i = jobs->v.n; id[0] && i-- > 0;) {
-		if (strcmp(jobs->v.v[i]->s.request_id, id) == 0) {
-			return jobs->v.v[i];
-		}
-	}
-	return NULL;
-}
-
-void handle_request_job(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
-{
-	const Weft__V1__RequestJobRequest *q = (const void *)msg;
-	struct jobs *jobs = arg;
-	struct job *j = made_before(jobs, q->request_id);
-	struct err err = { 0 };
-	char who[64];
-
-	if (!env_may_change(jobs->env, call)) {
-		return;
-	}
-	if (j ? check_repeated(j, call, q, &err)
-	      : check_request(jobs, q, &err) || new_job(jobs, call, q, &j, &err)) {
-		rpc_finish_err(call, &err);
-		return;
-	}
-	log_info("jobs", "job %s: asked for by %s", j->s.name,
-		 user_name(j->s.who, who, sizeof(who)));
-	attach(j, call, false);
-	jobs_advance(jobs);
-}
-
-/* ---- ReleaseJob, ListJobs ------------------------------------------------ */
-
-/* A job is its owner's; operators may end any. */
-static int check_owner(const struct job *j, struct rpc_call *call, struct err *err)
-{
-	const struct rpc_peer *peer = rpc_call_peer(call);
-	char who[32];
-
-	if (strcmp(j->s.who, call_user(call, who, sizeof(who))) == 0) {
-		return 0;
-	}
-	return access_need(j->jobs->env->access, peer, ACCESS_OPERATOR,
-			   "a job of another user", err);
-}
-
-/* Before anything is said of it: a release that is not recorded would be forgotten. */
-static int record_release(const struct job *j, struct err *err)
-{
-	struct store_job s = j->s;
-
-	if (s.state == STORE_JOB_QUEUED) {
-		s.state = STORE_JOB_ENDED;
-		s.ended_ns = clk_wall_ns();
-	} else if (s.state == STORE_JOB_RUNNING) {
-		s.state = STORE_JOB_ENDING;
-	} else if (s.state == STORE_JOB_STARTING) {
-		s.duration_ns = JOB_RELEASED;
-	}
-	return store_jobs_put(j->jobs->env->store, &(struct store_job *){ &s }, 1, err);
-}
-
-void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
-{
-	const char *name = ((const Weft__V1__ReleaseJobRequest *)msg)->name;
-	struct jobs *jobs = arg;
-	struct job *j = jobs_find(jobs, name);
-	struct err err = { 0 };
-
-	if (!env_may_change(jobs->env, call)) {
-		return;
-	}
-	if (!j) {
-		err_set(&err, WEFT_ENOTFOUND, "there is no job \"%.70s\"", name);
-	} else if (check_owner(j, call, &err) == 0) {
-		record_release(j, &err);
-	}
-	if (err.code) {
-		rpc_finish_err(call, &err);
-		return;
-	}
-	attach(j, call, true);
-	if (j->s.state == STORE_JOB_QUEUED) {
-		job_move(j, STORE_JOB_ENDED, "");
-	} else if (j->s.state == STORE_JOB_RUNNING) {
-		job_move(j, STORE_JOB_ENDING, "");
-	} else if (j->s.state == STORE_JOB_STARTING) {
-		j->s.duration_ns = JOB_RELEASED;
-	}
-	jobs_flush(jobs);
-	jobs_advance(jobs);
-}
+/* ---- who looks ----------------------------------------------------------- */
 
 void jobs_out(const struct jobs *jobs, struct out *o)
 {

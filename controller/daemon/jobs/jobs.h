@@ -41,15 +41,18 @@ bool jobs_needs_all(const struct jobs *jobs, const char *name);
 void jobs_add_requests(const struct jobs *jobs, struct model_config *config);
 /* Writes living jobs as the array "requests" of o. */
 void jobs_out(const struct jobs *jobs, struct out *o);
-/* RequestJob, ReleaseJob, ListJobs; arg is the struct jobs. */
+/* RequestJob, ReleaseJob, RenewJob, ListJobs; arg is the struct jobs. */
 
-/* Adds a job, or finds the one that this request id has made, and streams its states
- * until it runs. WEFT_EINVAL, WEFT_EUNSUPPORTED, WEFT_ELIMIT for what can never be;
- * what cannot be now waits in the queue. */
+/* Adds a job, or finds the one that this request id has made or that has just the circuits that
+ * are asked for, and streams its states until it runs. WEFT_EINVAL, WEFT_EUNSUPPORTED, WEFT_ELIMIT
+ * for what can never be; WEFT_EHELD for what cannot be now, if it is not to wait in the queue. */
 void handle_request_job(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 /* Ends a job, and streams its states until it has ended. WEFT_ENOTFOUND;
  * WEFT_EDENIED for a job of another user, unless an operator asks. */
 void handle_release_job(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* A job ends no sooner than so long from now. WEFT_ENOTFOUND; WEFT_EDENIED; WEFT_EINFEASIBLE: it
+ * ends already. */
+void handle_renew_job(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 /* All jobs that live, or one of them; and those that are over if asked for. */
 void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 

@@ -2,8 +2,9 @@
  * Placing, starting and ending jobs: all that may go on when no change is under way go into one
  * together, and none waits for company. Jobs that end go first, with those of the queue that fit
  * beside them, unless one is to be repaired; a job that does not fit does not hold up those behind
- * it, but may push out jobs of lower priority that have agreed to that. A job on a ring goes alone,
- * as whether it fits its ring is known by planning only.
+ * it, but may push out jobs of lower priority that have agreed to that. Some start without others:
+ * on a ring, as whether it fits is known by planning only, and circuits that may take what others
+ * have, or need not all be made.
  *
  * When a change of several jobs fails for what may be one of them, each half of them is tried on
  * its own, and so on: the one that is to blame is told so alone, after as many changes as its
@@ -163,8 +164,12 @@ static const char *owner_of(const job_list *list)
 static void begin(struct jobs *jobs, const job_list *list, const char *comment)
 {
 	const char **names = x_new(list->n + 1, sizeof(*names));
-	const struct own_change own = { .who = owner_of(list), .comment = comment, .jobs = names,
-					.ended = on_ended, .arg = jobs };
+	const Weft__V1__RequestJobRequest *q = list->v[0]->req;
+	const struct own_change own = {
+		.who = owner_of(list), .comment = comment, .jobs = names,
+		.update = q->mode == WEFT__V1__MODE__MODE_UPDATE, .partial = q->partial,
+		.ended = on_ended, .arg = jobs,
+	};
 	struct err err = { 0 };
 	int r;
 
@@ -352,24 +357,45 @@ static void collect_queue(const struct jobs *jobs, job_list *out)
 }
 
 /* The names of its hosts, owned by the caller; NULL: the errors of job_find_place. */
-static char *place(const struct job_view *v, const struct job *j, struct err *err)
+static char *place(struct job_view *v, const struct job *j, struct err *err)
 {
 	const int n = n_wanted(j);
-	int *hosts = x_new((size_t)n + 1, sizeof(*hosts));
-	char *names = job_find_place(v, j, hosts, err) ? NULL : job_node_names(v->f, hosts, n);
+	int *hosts;
+	char *names;
 
+	if (j->req->n_circuits > 0) {
+		return circuits_check(v, j->jobs, j->s.name, j->req, err) ? NULL
+									   : circuits_hosts(v, j);
+	}
+	hosts = x_new((size_t)n + 1, sizeof(*hosts));
+	names = job_find_place(v, j, hosts, err) ? NULL : job_node_names(v->f, hosts, n);
 	free(hosts);
 	return names;
 }
 
 /* What becomes of one that has no place. True when others make room for it: those behind it
  * are to leave it what is free. */
-static bool handle_no_place(struct jobs *jobs, struct job *j, const struct err *err)
+static bool handle_no_place(struct jobs *jobs, struct job_view *v, struct job *j,
+			    const struct err *err)
 {
-	const bool later = err->code == WEFT_EINFEASIBLE;
+	const bool takes = j->req->mode == WEFT__V1__MODE__MODE_UPDATE &&
+			   circuits_take_ports(v, j);
 
-	job_move(j, later ? STORE_JOB_QUEUED : STORE_JOB_FAILED, err->msg);
-	return later && make_room(jobs, j);
+	if (job_may_wait(err->code) && (!j->req->no_queue || takes)) {
+		job_move(j, STORE_JOB_QUEUED, err->msg);
+		return takes || (j->req->n_circuits == 0 && make_room(jobs, j));
+	}
+	j->code = j->req->no_queue && err->code == WEFT_EINFEASIBLE ? WEFT_EHELD : err->code;
+	job_move(j, STORE_JOB_FAILED, err->msg);
+	return false;
+}
+
+/* One that is to have its place first has not come to rest. */
+static bool waits_for_former(const struct job *j)
+{
+	const struct job *o = j->req->replace ? jobs_find(j->jobs, j->s.name) : NULL;
+
+	return o && o != j && o->s.state != STORE_JOB_RUNNING;
 }
 
 /* Those of the queue that fit, and need a device that does not answer, or none such. */
@@ -384,12 +410,12 @@ static void collect_starts(struct jobs *jobs, struct job_view *v, bool silent, j
 		struct err err = { 0 };
 		char *nodes;
 
-		if (j->req->ring[0] && out->n > 0) {
+		if ((job_goes_alone(j) && out->n > 0) || waits_for_former(j)) {
 			continue;
 		}
 		nodes = place(v, j, &err);
 		if (!nodes) {
-			full = handle_no_place(jobs, j, &err);
+			full = handle_no_place(jobs, v, j, &err);
 		} else if (job_is_silent(v, nodes) == silent) {
 			free(j->s.nodes);
 			j->s.nodes = nodes;
@@ -397,7 +423,7 @@ static void collect_starts(struct jobs *jobs, struct job_view *v, bool silent, j
 			job_move(j, STORE_JOB_STARTING, "");
 			job_view_mark_job(v, j);
 			vec_push(out, j);
-			full = j->req->ring[0];
+			full = job_goes_alone(j);
 		}
 		free(nodes);
 	}

@@ -58,11 +58,13 @@ struct model_request job_value(const struct job *j)
 
 	return (struct model_request){
 		.name = j->s.name,
-		.nodes = j->moving ? j->moving : j->s.nodes,
+		.nodes = q->n_circuits ? (char *)"" : j->moving ? j->moving : j->s.nodes,
 		.collective = q->collective,
 		.topology = q->topology,
 		.algorithm = q->algorithm,
 		.ring = q->ring,
+		.ports = j->ports,
+		.circuits = j->circuits,
 		.size_bytes = q->size_bytes,
 		.channels = q->channels,
 	};
@@ -71,9 +73,11 @@ struct model_request job_value(const struct job *j)
 void jobs_add_requests(const struct jobs *jobs, struct model_config *config)
 {
 	for (size_t i = 0; i < jobs->v.n; i++) {
-		const struct model_request q = job_value(jobs->v.v[i]);
+		const struct job *j = jobs->v.v[i];
+		const struct model_request q = job_value(j);
+		const struct job *next = job_replacement(j);
 
-		if (job_has_circuits(jobs->v.v[i])) {
+		if (job_has_circuits(j) && !(next && job_has_circuits(next))) {
 			model_config_add(config, &q);
 		}
 	}

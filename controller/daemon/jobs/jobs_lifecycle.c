@@ -18,8 +18,7 @@
 
 /* ---- the clock ----------------------------------------------------------- */
 
-/* 0: when it is ended. A duration may be any number. */
-static int64_t ends_ns(const struct job *j)
+int64_t job_ends_ns(const struct job *j)
 {
 	int64_t end;
 
@@ -48,8 +47,8 @@ static int64_t next_due(const struct jobs *jobs)
 	for (size_t i = 0; i < jobs->v.n; i++) {
 		const struct job *j = jobs->v.v[i];
 
-		if (j->s.state == STORE_JOB_RUNNING && ends_ns(j)) {
-			wait = sooner(wait, ends_ns(j) - now);
+		if (j->s.state == STORE_JOB_RUNNING && job_ends_ns(j)) {
+			wait = sooner(wait, job_ends_ns(j) - now);
 		}
 		if (job_repair_wait_ns(j) > 0) {
 			wait = sooner(wait, job_repair_wait_ns(j));
@@ -93,7 +92,7 @@ static void take_due(struct jobs *jobs)
 		struct job *j = jobs->v.v[i];
 
 		clear_if_over(&j->retry_ns, now);
-		if (j->s.state == STORE_JOB_RUNNING && ends_ns(j) && ends_ns(j) <= wall) {
+		if (j->s.state == STORE_JOB_RUNNING && job_ends_ns(j) && job_ends_ns(j) <= wall) {
 			job_move(j, STORE_JOB_ENDING, "its time is over");
 		}
 	}
@@ -160,11 +159,25 @@ static void take_nodes(struct job *j, const struct model_fabric *f, int at)
 	j->moved = true;
 }
 
+/* What the configuration has of this name is this job, not one that replaces it or that it is to
+ * replace. */
+static bool has_its_circuits(const struct job *j, const struct model_fabric *f)
+{
+	const struct model_config *c = &f->config;
+
+	for (int i = 0; i < c->n_requests && j->req->n_circuits > 0; i++) {
+		if (strcmp(c->requests[i].name, j->s.name) == 0) {
+			return strcmp(c->requests[i].circuits, j->circuits) == 0;
+		}
+	}
+	return true;
+}
+
 /* Where the configuration shows a job that is not in the queue. */
 static void settle_job(struct job *j, const struct model_fabric *f)
 {
 	int at = f ? model_find_job(f, j->s.name) : -1;
-	bool active = at >= 0 && f->jobs[at].requested;
+	bool active = at >= 0 && f->jobs[at].requested && has_its_circuits(j, f);
 
 	if (active) {
 		take_nodes(j, f, at);

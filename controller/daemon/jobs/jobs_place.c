@@ -48,11 +48,30 @@ static bool host_is_good(const struct model_fabric *f, const struct plan_light *
 	return true;
 }
 
+/* Whether this port of a host is one of those that the request names. */
+static bool wants_port(const struct model_fabric *f, const Weft__V1__RequestJobRequest *q,
+		       int port)
+{
+	const struct model_port *p = &f->ports[port];
+	const char *name = p->name + strlen(f->hosts[p->host].name) + 1;
+	bool wanted = false;
+
+	for (size_t i = 0; i < q->n_ports && !wanted; i++) {
+		const size_t len = strlen(q->ports[i]);
+
+		wanted = strncmp(name, q->ports[i], len) == 0 &&
+			 (!name[len] || (p->lanes > 1 && name[len] == '-'));
+	}
+	return wanted;
+}
+
 void job_view_fini(struct job_view *v)
 {
 	free(v->usable);
 	free(v->busy);
 	free(v->silent);
+	free(v->tx);
+	free(v->rx);
 }
 
 /* The next of the hosts that are named, -1: there is none of this name any more; moves *names on
@@ -72,14 +91,50 @@ static bool next_host(const struct model_fabric *f, const char **names, int *hos
 	return true;
 }
 
+/* A host's ports that the job may have; which ones of a number is not known before. */
+static void mark_ports(struct job_view *v, const struct job *j, int host)
+{
+	const struct model_host *h = &v->f->hosts[host];
+
+	v->busy[host] = true;
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		if (j->req->n_ports == 0 || wants_port(v->f, j->req, p)) {
+			v->tx[p] = v->rx[p] = j->s.name;
+		}
+	}
+}
+
 void job_view_mark_job(struct job_view *v, const struct job *j)
 {
 	const char *names = j->s.nodes;
 	int host;
 
+	if (j->req->n_circuits > 0) {
+		job_mark_circuits(v, j);
+		return;
+	}
 	while (!j->req->ring[0] && next_host(v->f, &names, &host)) {
 		if (host >= 0) {
-			v->busy[host] = true;
+			mark_ports(v, j, host);
+		}
+	}
+}
+
+static void mark_job(struct job_view *v, int job)
+{
+	const struct model_job *m = &v->f->jobs[job];
+
+	for (int k = 0; k < m->n_hosts; k++) {
+		v->busy[m->hosts[k]] = true;
+	}
+	for (int k = 0; k < m->n_ports; k++) {
+		const struct model_port *p = &v->f->ports[m->ports[k]];
+
+		if (p->tx_job == job) {
+			v->tx[m->ports[k]] = m->name;
+		}
+		if (p->rx_job == job) {
+			v->rx[m->ports[k]] = m->name;
 		}
 	}
 }
@@ -87,14 +142,13 @@ void job_view_mark_job(struct job_view *v, const struct job *j)
 void job_view_mark(struct job_view *v, const struct jobs *jobs, const char *const *except, int n)
 {
 	for (int i = 0; i < v->f->n_jobs; i++) {
-		const struct model_job *m = &v->f->jobs[i];
-		bool spared = m->device >= 0;
+		bool spared = v->f->jobs[i].device >= 0;
 
 		for (int k = 0; k < n; k++) {
-			spared |= strcmp(except[k], m->name) == 0;
+			spared |= strcmp(except[k], v->f->jobs[i].name) == 0;
 		}
-		for (int k = 0; k < m->n_hosts && !spared; k++) {
-			v->busy[m->hosts[k]] = true;
+		if (!spared) {
+			mark_job(v, i);
 		}
 	}
 	for (size_t i = 0; i < jobs->v.n; i++) {
@@ -144,6 +198,8 @@ void job_view_init(struct job_view *v, const struct jobs *jobs)
 	v->usable = x_new((size_t)v->f->n_hosts + 1, 1);
 	v->busy = x_new((size_t)v->f->n_hosts + 1, 1);
 	v->silent = x_new((size_t)v->f->n_hosts + 1, 1);
+	v->tx = x_new((size_t)v->f->n_ports + 1, sizeof(*v->tx));
+	v->rx = x_new((size_t)v->f->n_ports + 1, sizeof(*v->rx));
 	devices = apply_devices(apply, &n);
 	apply_plan_base(apply, v->f, PLAN_SAFE, &base);
 	for (int h = 0; h < v->f->n_hosts; h++) {
@@ -151,6 +207,39 @@ void job_view_init(struct job_view *v, const struct jobs *jobs)
 			       !drain_has_host(jobs->drain, v->f, h);
 		v->silent[h] = host_is_silent(v->f, devices, h);
 	}
+}
+
+/* Whether a host has what is left for a request: the ports that it names, as many as it wants, or
+ * any of a host that was named and all of others. */
+static bool has_ports_left(const struct job_view *v, const Weft__V1__RequestJobRequest *q,
+			   int host)
+{
+	const struct model_host *h = &v->f->hosts[host];
+	int left = 0, named = 0;
+
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		const bool is_free = !v->tx[p] && !v->rx[p] && v->f->ports[p].tx_device >= 0 &&
+				     v->f->ports[p].rx_device >= 0;
+
+		left += is_free;
+		named += is_free && wants_port(v->f, q, p) && v->f->ports[p].lane == 0;
+	}
+	if (q->n_ports > 0) {
+		return (size_t)named == q->n_ports;
+	}
+	return q->port_count > 0 ? left >= q->port_count
+				 : !v->busy[host] || (q->n_nodes > 0 && left > 0);
+}
+
+/* As place_job wants them: hosts that this request cannot have. */
+static bool *find_busy(const struct job_view *v, const struct job *j)
+{
+	bool *busy = x_new((size_t)v->f->n_hosts + 1, 1);
+
+	for (int h = 0; h < v->f->n_hosts; h++) {
+		busy[h] = j->req->ring[0] ? v->busy[h] : !has_ports_left(v, j->req, h);
+	}
+	return busy;
 }
 
 int job_find_place(const struct job_view *v, const struct job *j, int *out, struct err *err)
@@ -162,6 +251,7 @@ int job_find_place(const struct job_view *v, const struct job *j, int *out, stru
 		.min_ports = q->min_ports,
 		.topology = q->topology,
 	};
+	bool *busy = find_busy(v, j);
 	int *hosts = x_new(q->n_nodes + 1, sizeof(*hosts));
 	int r = 0;
 
@@ -177,8 +267,9 @@ int job_find_place(const struct job_view *v, const struct job *j, int *out, stru
 	}
 	w.hosts = q->n_nodes ? hosts : NULL;
 	if (r == 0) {
-		r = place_job(v->f, &w, v->usable, v->busy, out, err);
+		r = place_job(v->f, &w, v->usable, busy, out, err);
 	}
+	free(busy);
 	free(hosts);
 	return r;
 }

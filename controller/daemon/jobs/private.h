@@ -1,7 +1,9 @@
 /*
  * Shared by the files about jobs of orchestrators.
  *
- *   jobs.c            the list, calls, and who waits for what
+ *   jobs.c            the list, and who waits for what
+ *   jobs_requests.c   the calls
+ *   jobs_circuits.c   jobs of circuits: their ports, and how they are
  *   jobs_lifecycle.c  time, and what the configuration says of them
  *   jobs_change.c     which of them start and end in one change
  *   jobs_place.c      which hosts they may have
@@ -32,6 +34,8 @@ struct job {
 	struct jobs *jobs;	/* the list that it is in */
 	struct store_job s;	/* as the store has it; owned */
 	Weft__V1__RequestJobRequest *req;	/* s.spec, decoded; owned */
+	char *circuits, *ports;	/* of req, as struct model_request has them; owned */
+	enum weft_err code;	/* with which it failed; 0: as what was impossible */
 	VEC(struct job_call) calls;
 	double rate;		/* part of its rate that is left, 0 to 1 */
 	int64_t failed_ns;	/* monotonic: circuits are known to have failed
@@ -88,10 +92,37 @@ static inline bool job_was_released(const struct job *j)
 	return j->s.duration_ns == JOB_RELEASED;
 }
 
+/* It must not share its change with other jobs that start: what it may do they may not, or
+ * whether it fits is known by planning only. */
+static inline bool job_goes_alone(const struct job *j)
+{
+	return j->req->ring[0] || j->req->partial ||
+	       j->req->mode == WEFT__V1__MODE__MODE_UPDATE;
+}
+
+/* Where a change that waits may find what another has. */
+static inline bool job_may_wait(int rc)
+{
+	return rc == WEFT_EINFEASIBLE || rc == WEFT_EHELD;
+}
+
 /* ---- jobs.c ---- */
 
-/* The living job of this name, or NULL. */
+/* The oldest living job of this name, or NULL: one that is to replace it has it too. */
 struct job *jobs_find(const struct jobs *jobs, const char *name);
+/* One of the same name that has its change under way or is to have it, or NULL. */
+struct job *job_replacement(const struct job *j);
+/* Adds a job at the end of the list, as one that has all its circuits until planning
+ * says otherwise. Takes s over, also on error. */
+int jobs_add(struct jobs *jobs, struct store_job *s, struct job **out, struct err *err);
+/* Takes the newest off the list. */
+void jobs_drop_last(struct jobs *jobs);
+/* Sends the call where the job is; keeps it while there is more to come. */
+void job_attach(struct job *j, struct rpc_call *call, bool release);
+/* A job as a message, with what it borrows beside the job's own strings. */
+struct job_row;
+struct job_row *job_row_new(const struct job *j, Weft__V1__Job **m);
+void job_row_free(struct job_row *row);
 /* Moves a job on, which jobs_flush makes durable and sends to those who wait. problem:
  * why, "" for no reason. */
 void job_move(struct job *j, enum store_job_state state, const char *problem);
@@ -109,6 +140,7 @@ struct job_view {
 	bool *usable;		/* its ports work, and it is not drained */
 	bool *busy;		/* a job on a switch has it */
 	bool *silent;		/* it has a port on a device that did not answer */
+	const char **tx, **rx;	/* over ports: the job that has this side; NULL: none */
 };
 
 /* From the last readings; no host is busy yet. */
@@ -117,7 +149,7 @@ void job_view_fini(struct job_view *v);
 /* Marks hosts of jobs on switches that have circuits now, but for the n jobs of the
  * names in `except`, and of those that start. */
 void job_view_mark(struct job_view *v, const struct jobs *jobs, const char *const *except, int n);
-/* Marks the hosts of one that starts. */
+/* Marks the hosts and ports of one that starts. */
 void job_view_mark_job(struct job_view *v, const struct job *j);
 /* Whether a device that hosts of these names have ports on did not answer. O(ports). */
 bool job_is_silent(const struct job_view *v, const char *nodes);
@@ -126,6 +158,46 @@ bool job_is_silent(const struct job_view *v, const char *nodes);
 int job_find_place(const struct job_view *v, const struct job *j, int *out, struct err *err);
 /* "a b c", in this order; owned by the caller. */
 char *job_node_names(const struct model_fabric *f, const int *hosts, int n);
+
+/* ---- jobs_circuits.c ---- */
+
+/* A request with the fabric's names of its ports; the rest is that of another, which stays. */
+struct named_request {
+	Weft__V1__RequestJobRequest q;
+	Weft__V1__CircuitEnds *ends;
+};
+
+/* WEFT_EINVAL: there is no such port. Fini also on error. */
+int named_request_init(struct named_request *n, const struct model_fabric *f,
+		       const Weft__V1__RequestJobRequest *q, struct err *err);
+void named_request_fini(struct named_request *n);
+/* As struct model_request has them; owned by the caller. */
+char *job_circuits_text(const Weft__V1__RequestJobRequest *q);
+char *job_ports_text(const Weft__V1__RequestJobRequest *q);
+/* Whether both ask for the same circuits, in whatever order. O(n log n). */
+bool same_circuits(const Weft__V1__RequestJobRequest *a, const Weft__V1__RequestJobRequest *b);
+/* Calls fn for each side of a port that its circuits have, until it fails. WEFT_EINVAL: there is
+ * no such port any more. */
+int job_each_side(const struct model_fabric *f, const Weft__V1__RequestJobRequest *q,
+		  int (*fn)(int port, bool tx, void *arg, struct err *err), void *arg,
+		  struct err *err);
+void job_mark_circuits(struct job_view *v, const struct job *j);
+/* Whether a job of this name may have them now. WEFT_EHELD: another has a port, and who;
+ * WEFT_EINFEASIBLE: it is drained; WEFT_EINVAL: never. */
+int circuits_check(struct job_view *v, const struct jobs *jobs, const char *name,
+		   const Weft__V1__RequestJobRequest *q, struct err *err);
+/* Ends jobs on request that have its ports. True when there are some. */
+bool circuits_take_ports(struct job_view *v, const struct job *j);
+/* The hosts of its ports as names, each once; owned by the caller. */
+char *circuits_hosts(struct job_view *v, const struct job *j);
+
+struct circuit_row {
+	Weft__V1__CircuitState m;
+	Weft__V1__Number loss;
+};
+
+/* Its nth circuit, by the last readings. False: it should be there, and is not. */
+bool circuit_row_init(struct circuit_row *row, const struct job *j, size_t nth);
 
 /* ---- jobs_repair.c ---- */
 
@@ -142,6 +214,8 @@ void job_end_repair(struct job *j, int rc, const struct err *err);
 
 /* True when nothing else is under way. */
 bool jobs_may_begin(const struct jobs *jobs);
+/* When its time is over, wall clock; 0: when it is released. A duration may be any number. */
+int64_t job_ends_ns(const struct job *j);
 
 /* ---- jobs_change.c ---- */
 

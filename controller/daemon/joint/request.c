@@ -55,6 +55,8 @@ static pb_job **job_messages(const struct model_config *config)
 		v[i]->ring = from->ring;
 		v[i]->size_bytes = from->size_bytes;
 		v[i]->channels = from->channels;
+		v[i]->ports = from->ports;
+		v[i]->circuits = from->circuits;
 	}
 	return v;
 }
@@ -107,7 +109,8 @@ static int take_config(const pb_request *m, struct model_config *out, struct err
 			.name = job->name, .nodes = job->nodes, .collective = job->collective,
 			.topology = job->topology, .algorithm = job->algorithm,
 			.ring = job->ring, .size_bytes = job->size_bytes,
-			.channels = job->channels });
+			.channels = job->channels, .ports = job->ports,
+			.circuits = job->circuits });
 	}
 	return 0;
 }

@@ -239,7 +239,8 @@ static int read_requests(struct store *s, int64_t change, struct model_config *c
 	sqlite3_stmt *st;
 	int rc = db_prepare(s, err, &st,
 			    "SELECT name, nodes, collective, topology, algorithm, ring, "
-			    "size_bytes, channels FROM change_job WHERE change = ? ORDER BY seq",
+			    "size_bytes, channels, ports, circuits FROM change_job "
+			    "WHERE change = ? ORDER BY seq",
 			    "i", change);
 
 	if (rc) {
@@ -255,6 +256,8 @@ static int read_requests(struct store *s, int64_t change, struct model_config *c
 			.ring = (char *)sqlite3_column_text(st, 5),
 			.size_bytes = sqlite3_column_int64(st, 6),
 			.channels = sqlite3_column_int(st, 7),
+			.ports = (char *)sqlite3_column_text(st, 8),
+			.circuits = (char *)sqlite3_column_text(st, 9),
 		};
 
 		model_config_add(config, &r);
@@ -381,10 +384,10 @@ int store_requests_put(struct store *s, int64_t change, const struct model_confi
 	for (int i = 0; i < config->n_requests && rc == 0; i++) {
 		const struct model_request *r = &config->requests[i];
 
-		rc = db_run(s, err, "INSERT INTO change_job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			    "iissssssii", change, (int64_t)i, r->name, r->nodes, r->collective,
-			    r->topology, r->algorithm, r->ring, r->size_bytes,
-			    (int64_t)r->channels);
+		rc = db_run(s, err, "INSERT INTO change_job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+			    "?, ?)", "iissssssiiss", change, (int64_t)i, r->name, r->nodes,
+			    r->collective, r->topology, r->algorithm, r->ring, r->size_bytes,
+			    (int64_t)r->channels, r->ports, r->circuits);
 	}
 	return rc;
 }

@@ -1,7 +1,9 @@
-/* A host has one job at a time, of those that are on switches. */
+/* A host has one collective at a time, of those that are on switches. Circuits share hosts, not
+ * ports, which the rule about intents sees to. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/daemon/jobs/private.h"
 #include "controller/store/private.h"
 #include "lib/base/alloc.h"
 #include "lib/base/vec.h"
@@ -48,13 +50,26 @@ static bool share_node(const char *a, const char *b, char *out, size_t size)
 	return false;
 }
 
+static bool shares_hosts(const struct store_job *j)
+{
+	Weft__V1__RequestJobRequest *req = NULL;
+	bool shares;
+
+	if (job_unpack(j->spec, &req, NULL)) {
+		return false;
+	}
+	shares = req->n_circuits > 0 || req->n_ports > 0 || req->port_count > 0;
+	rpc_free_message(&req->base);
+	return shares;
+}
+
 static void take_job(const struct store *s, const struct store_job *j)
 {
 	char host[64];
 	struct placed p = { .id = j->id };
 
 	forget(s, j->id);
-	if (j->state != STORE_JOB_STARTING && j->state != STORE_JOB_RUNNING) {
+	if ((j->state != STORE_JOB_STARTING && j->state != STORE_JOB_RUNNING) || shares_hosts(j)) {
 		return;
 	}
 	for (size_t i = 0; i < placed.n; i++) {

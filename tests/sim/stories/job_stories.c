@@ -373,6 +373,60 @@ static void tell_together_cancelled(void)
 	expect(0, "the light is that of those who run", "verify");
 }
 
+/* ---- circuits ---- */
+
+static void tell_circuits(void)
+{
+	const char *bed;
+
+	expect(0, "two circuits", "circuit add h2.p0 h3.p0 h2.p1 h4.p0 --name bed --lease 1h");
+	bed = map_of(SWITCH);
+	check(has_light(own) && lines_of(bed) == lines_of(own) + 4, "have light both ways");
+	expect(0, "the same again", "circuit add h3.p0 h2.p0 h2.p1 h4.p0");
+	has_error("is there already", "nothing changed: group bed");
+	expect(75, "a port that another group has", "circuit add h3.p0 h5.p0 --format json");
+	check(same(value("reason"), "held") && same(value("group"), "bed"), "is refused at once");
+	expect(75, "so is one of the fabric file", "circuit add h0.p0 h5.p0");
+	expect(65, "a port that is not there", "circuit add h2.p9 h5.p0");
+	expect(65, "a lease of nothing", "circuit add h5.p0 h6.p0 --lease 0s");
+	expect(65, "a port twice", "circuit add h5.p0 h6.p0 h5.p0 h7.p0");
+	expect(65, "it has no schedule", "schedule verify --job bed");
+	check(has_only(bed), "and nothing was made");
+
+	write_file("bed", "h2.p0 h3.p0\nh5.p0 h6.p0 one-way\n");
+	expect(0, "the group becomes another", "circuit set bed bed");
+	check(lines_of(without(bed, map_of(SWITCH))) == 2 &&
+	      lines_of(map_of(SWITCH)) == lines_of(own) + 3, "in which what is in both stays");
+	expect(0, "twice", "circuit set bed bed");
+	has_error("changes nothing", "nothing changed");
+	bed = map_of(SWITCH);
+	crash_weftd();
+	check(has_only(bed), "a crash takes nothing away");
+	await(10, "and the group is known", same(ask("jobs.*.name", "job list"), "bed"));
+	expect(0, "it is removed by a port", "circuit remove h3.p0");
+	check(has_only(own), "whole");
+}
+
+static void tell_circuits_killed(void)
+{
+	struct command *c;
+
+	control(SWITCH, "fault slow=100");
+	expect(0, "a group", "circuit add h2.p0 h3.p0 --name bed");
+	write_file("bed", "h4.p0 h5.p0\n");
+	c = begin("circuit set bed bed");
+	await(10, "becomes another on a slow switch",
+	      same(ask("changes.0.outcome", "history -n 1"), "running"));
+	crash_weftd();
+	control(SWITCH, "clear");
+	finish(c);
+	await(60, "of which one is left after a crash",
+	      same(ask("jobs.*.state", "job list"), "running"));
+	expect(0, "and its light is there, and no other", "verify");
+	expect(0, "it is removed", "circuit remove bed");
+	check(has_only(own), "whole");
+}
+
 /* ---- the table ---- */
 
 static void (*words)(void);
@@ -411,6 +465,8 @@ STORY(not_made)
 STORY(operator)
 STORY(dead)
 STORY(drained)
+STORY(circuits)
+STORY(circuits_killed)
 STORY(together)
 STORY(together_killed)
 STORY(together_impossible)
@@ -426,6 +482,8 @@ const struct story job_stories[] = {
 	{ "job-operator", "the operator changes his own job", run_operator },
 	{ "job-dead", "light that has died under one job", run_dead },
 	{ "job-drained", "drained hosts get no new job", run_drained },
+	{ "job-circuits", "circuits from port to port, and who may not have them", run_circuits },
+	{ "job-circuits-killed", "weftd ends while a group becomes another", run_circuits_killed },
 	{ "job-together", "requests that wait go into one change", run_together },
 	{ "job-together-killed", "weftd ends in a change of several jobs", run_together_killed },
 	{ "job-together-impossible", "one job of a change cannot be", run_together_impossible },

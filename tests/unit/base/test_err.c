@@ -114,11 +114,11 @@ static void names_and_exit_codes(void **state)
 		[-WEFT_ECANCELED] = 1, [-WEFT_EUNSUPPORTED] = 65,
 		[-WEFT_EINFEASIBLE] = 65, [-WEFT_EVERIFY] = 1,
 		[-WEFT_ELIMIT] = 65, [-WEFT_EDEVICE] = 1,
-		[-WEFT_EINTERNAL] = 1,
+		[-WEFT_EINTERNAL] = 1, [-WEFT_EHELD] = 75,
 	};
 
 	(void)state;
-	for (int i = 0; i <= -WEFT_EINTERNAL; i++) {
+	for (int i = 0; i <= -WEFT_EHELD; i++) {
 		if (i == 3) {
 			continue;	/* no code any more */
 		}

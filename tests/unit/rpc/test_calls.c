@@ -85,7 +85,7 @@ static void test_errors_restored(void **state)
 	struct item request = item_named(text), *reply;
 
 	(void)state;
-	for (int code = -1; code >= WEFT_EINTERNAL; code--) {
+	for (int code = -1; code >= WEFT_EHELD; code--) {
 		struct err err = { 0 };
 
 		if (code == WEFT_EUSAGE - 1) {

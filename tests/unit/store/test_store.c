@@ -640,7 +640,8 @@ static void test_external_changes_are_bounded(void **state)
 
 /* ---- files that are not right -------------------------------------------- */
 
-#define WITHOUT_V20 "DROP TABLE content;"
+#define WITHOUT_V20 "ALTER TABLE change_job DROP COLUMN ports;" \
+	"ALTER TABLE change_job DROP COLUMN circuits;" "DROP TABLE content;"
 /* Before what another program changes: it is counted as it is then. */
 #define AS_WRITTEN WITHOUT_V20 "PRAGMA user_version = 19;"
 
@@ -709,7 +710,7 @@ static void test_gains(void **state)
 }
 
 
-/* Takes back what formats 3 to 20 have added; the list of ops that a journal
+/* Takes back what formats 3 to 21 have added; the list of ops that a journal
  * may hold stays the longer one. */
 #define AS_TABLE(view) "CREATE TABLE was AS SELECT * FROM " view "; DROP VIEW " view ";" \
 	"ALTER TABLE was RENAME TO " view ";"

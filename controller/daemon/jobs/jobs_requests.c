@@ -1,0 +1,533 @@
+/*
+ * Requests, releases, renewals. A request is checked against the present fabric before it enters
+ * the list, and is made durable before it is answered. The same request id again is the same job,
+ * and so are just the circuits that a job of the same user has: what was asked for is there.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/jobs/private.h"
+#include "controller/proto_convert/proto_convert.h"
+#include "lib/base/alloc.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+#define MAX_LIVING 4096		/* jobs that are not over */
+
+/* A job is its owner's; operators may end or change any. */
+static int check_owner(const struct job *j, struct rpc_call *call, struct err *err)
+{
+	char who[32];
+
+	if (strcmp(j->s.who, call_user(call, who, sizeof(who))) == 0) {
+		return 0;
+	}
+	return access_need(j->jobs->env->access, rpc_call_peer(call), ACCESS_OPERATOR,
+			   "a job of another user", err);
+}
+
+/* ---- RequestJob ---------------------------------------------------------- */
+
+/* New in the fabric's own jobs and among those that live, unless it is to replace one of these;
+ * short, and of letters that a configuration takes without quotes. */
+static int check_name(const struct jobs *jobs, const char *name, bool replace, struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(jobs->env->apply);
+	const struct job *j = jobs_find(jobs, name);
+
+	if (strlen(name) > CONF_MAX_NAME ||
+	    name[strspn(name, "abcdefghijklmnopqrstuvwxyz"
+			      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")]) {
+		return err_set(err, WEFT_EINVAL, "name: \"%.70s\" is not up "
+			       "to %d letters, digits, - and _", name,
+			       CONF_MAX_NAME);
+	}
+	if (j && replace && j->req->n_circuits > 0) {
+		return 0;
+	}
+	if (j || (f && model_find_job(f, name) >= 0)) {
+		return err_set(err, WEFT_EINVAL, "name: there is a job \"%s\" already", name);
+	}
+	return 0;
+}
+
+/* Circuits are all that a job of circuits has. */
+static int check_kind(const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	const bool hosts = q->n_nodes > 0 || q->count || q->collective[0] || q->size_bytes ||
+			   q->topology[0] || q->algorithm[0] || q->min_ports || q->ring[0] ||
+			   q->channels || q->n_ports > 0 || q->port_count || q->repair;
+
+	if (q->n_circuits > MODEL_MAX_SIDE) {
+		return err_set(err, WEFT_ELIMIT, "circuits: %zu are more than %d", q->n_circuits,
+			       MODEL_MAX_SIDE);
+	}
+	if (q->n_circuits > 0 && hosts) {
+		return err_set(err, WEFT_EINVAL, "circuits: a job of circuits has no hosts, "
+			       "collective, ports or repair beside them");
+	}
+	if (q->n_circuits == 0 && (q->replace || q->partial || q->mode)) {
+		return err_set(err, WEFT_EINVAL, "replace, partial and mode are for circuits, and "
+			       "there are none");
+	}
+	if (q->replace && !q->name[0]) {
+		return err_set(err, WEFT_EINVAL, "replace: name is empty");
+	}
+	return q->duration_ns < 0 ? err_set(err, WEFT_EINVAL, "duration_ns: it is negative") : 0;
+}
+
+/* Of all hosts that are named. */
+static int check_ports(const struct model_fabric *f, const Weft__V1__RequestJobRequest *q,
+		       struct err *err)
+{
+	char name[3 * CONF_MAX_NAME];
+	int port, lanes, r = 0;
+
+	if (q->n_ports > MODEL_MAX_PORTS || q->port_count < 0 || (q->n_ports && q->port_count)) {
+		return err_set(err, WEFT_EINVAL, "ports or port_count is out of range, or both are "
+			       "there");
+	}
+	if (q->ring[0] && (q->n_ports > 0 || q->port_count)) {
+		return err_set(err, WEFT_EINVAL, "ports: hosts on a ring have none");
+	}
+	for (size_t i = 0; i < q->n_ports; i++) {
+		if (!q->ports[i][0] || strlen(q->ports[i]) > CONF_MAX_NAME ||
+		    strpbrk(q->ports[i], " \n")) {
+			return err_set(err, WEFT_EINVAL, "ports: \"%.70s\" is no name of a port",
+				       q->ports[i]);
+		}
+		for (size_t h = 0; h < q->n_nodes && r == 0; h++) {
+			snprintf(name, sizeof(name), "%.70s.%s", q->nodes[h], q->ports[i]);
+			r = model_find_port(f, name, &port, &lanes, err);
+		}
+		if (r) {
+			err_wrap(err, "ports");
+			return err->code = WEFT_EINVAL;
+		}
+	}
+	return 0;
+}
+
+/* What can be checked of a collective without a fabric. */
+static int check_numbers(const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	if (q->n_nodes == 0 && (q->count < 2 || q->count > MODEL_MAX_HOSTS)) {
+		return err_set(err, WEFT_EINVAL, "count: %d is not 2 to %d",
+			       q->count, MODEL_MAX_HOSTS);
+	}
+	if (q->n_nodes > MODEL_MAX_HOSTS) {
+		return err_set(err, WEFT_ELIMIT, "nodes: %zu are more than %d", q->n_nodes,
+			       MODEL_MAX_HOSTS);
+	}
+	if (q->n_nodes > 0 && q->count && (size_t)q->count != q->n_nodes) {
+		return err_set(err, WEFT_EINVAL, "count: %d, but %zu nodes", q->count, q->n_nodes);
+	}
+	if (q->size_bytes <= 0) {
+		return err_set(err, WEFT_EINVAL, "size_bytes: %" PRId64 " is not 1 or more",
+			       q->size_bytes);
+	}
+	if (q->min_ports < 0 || q->channels < 0) {
+		return err_set(err, WEFT_EINVAL, "%s: it is negative",
+			       q->min_ports < 0 ? "min_ports" : "channels");
+	}
+	if (q->repair == WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE && q->ring[0]) {
+		return err_set(err, WEFT_EUNSUPPORTED, "repair: spares are for "
+			       "jobs on switches, not on a ring");
+	}
+	return 0;
+}
+
+/* Only what can be printed: it ends up in messages. */
+static int check_text(const char *key, const char *text, struct err *err)
+{
+	for (const char *p = text; *p; p++) {
+		if (*p < 0x20 || *p > 0x7e) {
+			return err_set(err, WEFT_EINVAL,
+				       "%s: \"%.40s\" holds a character that is not allowed", key,
+				       text);
+		}
+	}
+	return 0;
+}
+
+/* Hosts and ring are there in the present fabric; whether they are free is asked
+ * later, as often as the job is tried. */
+static int check_places(const struct jobs *jobs,
+			const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(jobs->env->apply);
+	int ring;
+
+	for (size_t i = 0; i < q->n_nodes; i++) {
+		if (model_find_host(f, q->nodes[i]) < 0) {
+			return err_set(err, WEFT_EINVAL, "nodes: there is no "
+				       "host \"%.70s\"", q->nodes[i]);
+		}
+	}
+	ring = q->ring[0] ? model_find_device(f, q->ring) : -1;
+	if (q->ring[0] && (ring < 0 || f->devices[ring].kind != MODEL_RING)) {
+		return err_set(err, WEFT_EINVAL, "ring: there is no ring "
+			       "\"%.70s\"", q->ring);
+	}
+	return check_ports(f, q, err);
+}
+
+/* A collective: whether it could be, some time. */
+static int check_collective(const struct jobs *jobs, const Weft__V1__RequestJobRequest *q,
+			    struct err *err)
+{
+	enum coll_kind kind;
+	int r;
+
+	if ((r = check_numbers(q, err)) || (r = check_text("topology", q->topology, err)) ||
+	    (r = check_text("algorithm", q->algorithm, err)) ||
+	    (r = check_places(jobs, q, err))) {
+		return r;
+	}
+	return coll_kind_parse(q->collective, &kind, err) ? err_wrap(err, "collective") : 0;
+}
+
+/* Who does not wait for others is told at once that he would have to. Ports of jobs that wait are
+ * taken as well. */
+static int check_now(struct jobs *jobs, const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	const bool takes = q->mode == WEFT__V1__MODE__MODE_UPDATE;
+	struct job_view v;
+	int r;
+
+	job_view_init(&v, jobs);
+	job_view_mark(&v, jobs, NULL, 0);
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		if (jobs->v.v[i]->s.state == STORE_JOB_QUEUED && jobs->v.v[i]->req->n_circuits) {
+			job_view_mark_job(&v, jobs->v.v[i]);
+		}
+	}
+	r = circuits_check(&v, jobs, q->name, q, err);
+	job_view_fini(&v);
+	return r == WEFT_EINVAL || (q->no_queue && !(takes && r == WEFT_EHELD)) ? r : 0;
+}
+
+/* Everything that would never do is refused here, and what may do later is queued. */
+static int check_request(struct jobs *jobs, struct rpc_call *call,
+			 const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	const struct job *old = q->replace ? jobs_find(jobs, q->name) : NULL;
+	size_t living = 0;
+	int r;
+
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		living += job_lives(jobs->v.v[i]);
+	}
+	if (living >= MAX_LIVING) {
+		return err_set(err, WEFT_ELIMIT, "there are %d jobs already", MAX_LIVING);
+	}
+	if ((r = check_kind(q, err)) ||
+	    (q->name[0] && (r = check_name(jobs, q->name, q->replace, err))) ||
+	    (old && (r = check_owner(old, call, err))) ||
+	    (q->mode == WEFT__V1__MODE__MODE_UPDATE &&
+	     (r = access_need(jobs->env->access, rpc_call_peer(call), ACCESS_OPERATOR,
+			      "mode update", err)))) {
+		return r;
+	}
+	return q->n_circuits > 0 ? check_now(jobs, q, err) : check_collective(jobs, q, err);
+}
+
+/* Whether there can be jobs on request at all. */
+static int check_fabric(const struct jobs *jobs, struct err *err)
+{
+	if (jobs->env->divided) {
+		return err_set(err, WEFT_EUNSUPPORTED, "several weftd lead this fabric: jobs on "
+			       "request are not supported, only those of the fabric file");
+	}
+	if (!jobs->env->applied || !apply_fabric(jobs->env->apply)) {
+		return err_set(err, WEFT_ENOTFOUND, "no configuration was ever applied");
+	}
+	return 0;
+}
+
+/* "job-N", the first that is free after the last id. */
+static char *default_name(const struct jobs *jobs)
+{
+	int64_t id = jobs->v.n ? jobs->v.v[jobs->v.n - 1]->s.id : 0;
+	char text[32];
+	struct err err;
+
+	do {
+		snprintf(text, sizeof(text), "job-%" PRId64, ++id);
+	} while (check_name(jobs, text, false, &err));
+	return x_dup(text);
+}
+
+/* Makes a job of a request that was checked; durable before it is in the answer, and
+ * not in the list when it could not be. */
+static int new_job(struct jobs *jobs, struct rpc_call *call, const Weft__V1__RequestJobRequest *q,
+		   struct job **out, struct err *err)
+{
+	char who[32];
+	struct store_job s = {
+		.name = q->name[0] ? x_dup(q->name) : default_name(jobs),
+		.who = x_dup(call_user(call, who, sizeof(who))),
+		.request_id = x_dup(q->request_id),
+		.nodes = x_dup(""), .problem = x_dup(""), .spec = job_pack(q),
+		.priority = q->priority, .preemptible = q->preemptible,
+		.duration_ns = q->duration_ns, .asked_ns = clk_wall_ns(),
+	};
+	int r = jobs_add(jobs, &s, out, err);
+
+	if (r) {
+		return r;
+	}
+	r = store_jobs_put(jobs->env->store, &(struct store_job *){ &(*out)->s }, 1, err);
+	if (r) {
+		jobs_drop_last(jobs);
+	}
+	return r;
+}
+
+/* Whether a job that a request has made before is what this one asks for, of the same user. How
+ * long it waits may be another. WEFT_EINVAL. */
+static int check_repeated(const struct job *j, struct rpc_call *call,
+			  const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	Weft__V1__RequestJobRequest same = *q;
+	char who[32], *spec;
+	bool equal;
+
+	same.no_wait = j->req->no_wait;
+	spec = job_pack(&same);
+	equal = strcmp(spec, j->s.spec) == 0 &&
+		strcmp(j->s.who, call_user(call, who, sizeof(who))) == 0;
+	free(spec);
+	return equal ? 0 : arguments_refused(q->request_id, err);
+}
+
+/* The job that this request has made before, or NULL. */
+static struct job *made_before(const struct jobs *jobs, const char *id)
+{
+	for (size_t i = jobs->v.n; id[0] && i-- > 0;) {
+		if (strcmp(jobs->v.v[i]->s.request_id, id) == 0) {
+			return jobs->v.v[i];
+		}
+	}
+	return NULL;
+}
+
+/* The job of the same user that has just the circuits that are asked for, and keeps them; NULL:
+ * there is none. One that is to replace another has its name. */
+static struct job *find_there(const struct jobs *jobs, struct rpc_call *call,
+			      const Weft__V1__RequestJobRequest *q)
+{
+	char who[32];
+
+	call_user(call, who, sizeof(who));
+	for (size_t i = jobs->v.n; q->n_circuits > 0 && i-- > 0;) {
+		struct job *j = jobs->v.v[i];
+		const bool named = !q->name[0] || strcmp(q->name, j->s.name) == 0;
+
+		if (!named || !job_lives(j) || j->s.state == STORE_JOB_ENDING ||
+		    job_was_released(j)) {
+			continue;
+		}
+		if (same_circuits(q, j->req) && strcmp(j->s.who, who) == 0) {
+			return j;
+		}
+		if (q->replace) {
+			break;		/* the newest of the name counts */
+		}
+	}
+	return NULL;
+}
+
+/* Those of the name that have not begun are not what is wanted any more. */
+static void end_replaced(const struct jobs *jobs, const struct job *by)
+{
+	for (size_t i = 0; i < jobs->v.n && by->req->replace; i++) {
+		struct job *j = jobs->v.v[i];
+
+		if (j != by && j->s.state == STORE_JOB_QUEUED &&
+		    strcmp(j->s.name, by->s.name) == 0) {
+			job_move(j, STORE_JOB_ENDED, "replaced before it began");
+		}
+	}
+}
+
+/* From now on, or from its start: no shorter than it was. */
+static void extend(struct job *j, int64_t duration_ns)
+{
+	const bool runs = j->s.state == STORE_JOB_RUNNING;
+	const int64_t since = runs ? clk_wall_ns() - j->s.started_ns : 0;
+	int64_t whole;
+
+	if (!j->s.duration_ns || duration_ns <= 0) {
+		return;
+	}
+	if (__builtin_add_overflow(since > 0 ? since : 0, duration_ns, &whole)) {
+		whole = INT64_MAX;
+	}
+	j->s.duration_ns = whole > j->s.duration_ns ? whole : j->s.duration_ns;
+	j->moved = true;
+}
+
+/* The job that a request is for: one that is there, or a new one. */
+static int find_or_make(struct jobs *jobs, struct rpc_call *call,
+			const Weft__V1__RequestJobRequest *q, struct job **out, struct err *err)
+{
+	struct job *j = made_before(jobs, q->request_id);
+	char who[64];
+	int r;
+
+	if (j) {
+		*out = j;
+		return check_repeated(j, call, q, err);
+	}
+	*out = find_there(jobs, call, q);
+	if (*out) {
+		extend(*out, q->duration_ns);
+		return 0;
+	}
+	if ((r = check_request(jobs, call, q, err)) || (r = new_job(jobs, call, q, out, err))) {
+		return r;
+	}
+	end_replaced(jobs, *out);
+	log_info("jobs", "job %s: asked for by %s", (*out)->s.name,
+		 user_name((*out)->s.who, who, sizeof(who)));
+	return 0;
+}
+
+void handle_request_job(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+{
+	struct jobs *jobs = arg;
+	struct named_request named = { 0 };
+	struct job *j = NULL;
+	struct err err = { 0 };
+
+	if (!env_may_change(jobs->env, call)) {
+		return;
+	}
+	if (check_fabric(jobs, &err) ||
+	    named_request_init(&named, apply_fabric(jobs->env->apply), (const void *)msg, &err) ||
+	    find_or_make(jobs, call, &named.q, &j, &err)) {
+		rpc_finish_err(call, &err);
+		named_request_fini(&named);
+		return;
+	}
+	named_request_fini(&named);
+	jobs_flush(jobs);
+	job_attach(j, call, false);
+	jobs_advance(jobs);
+}
+
+/* ---- ReleaseJob, RenewJob ------------------------------------------------ */
+
+/* Before anything is said of it: a release that is not recorded would be forgotten. */
+static int record_release(const struct job *j, struct err *err)
+{
+	struct store_job s = j->s;
+
+	if (s.state == STORE_JOB_QUEUED) {
+		s.state = STORE_JOB_ENDED;
+		s.ended_ns = clk_wall_ns();
+	} else if (s.state == STORE_JOB_RUNNING) {
+		s.state = STORE_JOB_ENDING;
+	} else if (s.state == STORE_JOB_STARTING) {
+		s.duration_ns = JOB_RELEASED;
+	}
+	return store_jobs_put(j->jobs->env->store, &(struct store_job *){ &s }, 1, err);
+}
+
+/* Recorded before anything is said of it. */
+static int release(struct job *j, struct err *err)
+{
+	int r = record_release(j, err);
+
+	if (r) {
+		return r;
+	}
+	if (j->s.state == STORE_JOB_QUEUED) {
+		job_move(j, STORE_JOB_ENDED, "");
+	} else if (j->s.state == STORE_JOB_RUNNING) {
+		job_move(j, STORE_JOB_ENDING, "");
+	} else if (j->s.state == STORE_JOB_STARTING) {
+		j->s.duration_ns = JOB_RELEASED;
+	}
+	return 0;
+}
+
+void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+{
+	const char *name = ((const Weft__V1__ReleaseJobRequest *)msg)->name;
+	struct jobs *jobs = arg;
+	struct job *j = jobs_find(jobs, name), *next;
+	struct err err = { 0 };
+
+	if (!env_may_change(jobs->env, call)) {
+		return;
+	}
+	if (!j) {
+		err_set(&err, WEFT_ENOTFOUND, "there is no job \"%.70s\"", name);
+	} else if (check_owner(j, call, &err) == 0) {
+		/* First what would come in its place. */
+		next = job_replacement(j);
+		if (!next || release(next, &err) == 0) {
+			release(j, &err);
+		}
+	}
+	if (err.code) {
+		rpc_finish_err(call, &err);
+		return;
+	}
+	job_attach(j, call, true);
+	jobs_flush(jobs);
+	jobs_advance(jobs);
+}
+
+/* WEFT_ENOTFOUND, WEFT_EINVAL; WEFT_EINFEASIBLE: it ends already. */
+static int renew(struct jobs *jobs, struct rpc_call *call, const Weft__V1__RenewJobRequest *q,
+		 struct job **out, struct err *err)
+{
+	struct job *j = jobs_find(jobs, q->name);
+	int r;
+
+	if (!j) {
+		return err_set(err, WEFT_ENOTFOUND, "there is no job \"%.70s\"", q->name);
+	}
+	if (q->duration_ns <= 0) {
+		return err_set(err, WEFT_EINVAL, "duration_ns: a lease lasts longer than that");
+	}
+	r = check_owner(j, call, err);
+	if (r) {
+		return r;
+	}
+	if (j->s.state == STORE_JOB_ENDING || job_was_released(j)) {
+		return err_set(err, WEFT_EINFEASIBLE, "job %s ends already", j->s.name);
+	}
+	extend(j, q->duration_ns);
+	*out = j;
+	return 0;
+}
+
+void handle_renew_job(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+{
+	Weft__V1__RenewJobResponse m = WEFT__V1__RENEW_JOB_RESPONSE__INIT;
+	struct job_row *row = NULL;
+	struct jobs *jobs = arg;
+	struct job *j = NULL;
+	struct err err = { 0 };
+	int r;
+
+	if (!env_may_change(jobs->env, call)) {
+		return;
+	}
+	r = renew(jobs, call, (const void *)msg, &j, &err);
+	if (r == 0) {
+		jobs_flush(jobs);
+		row = job_row_new(j, &m.job);
+	}
+	call_answer(call, r, &m.base, &err);
+	if (row) {
+		job_row_free(row);
+	}
+	jobs_advance(jobs);
+}
