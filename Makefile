@@ -55,7 +55,7 @@ SIMGRID := libsimgrid-dev g++
 # room may include only rooms before it, those of its DEPS line.
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
-ROOMS := base digest output conf lp graph proto rpc http etcd optics host topology \
+ROOMS := base digest output conf lp graph proto coroutine rpc http etcd optics host topology \
 	bound schedule embedding torus bfb flow tree cost make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi restconf tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_joint d_jobs d_views daemon cli small
@@ -68,6 +68,7 @@ DIR_lp := lib/lp
 DIR_graph := lib/graph
 DIR_rpc := lib/rpc
 DIR_http := lib/http
+DIR_coroutine := lib/coroutine
 DIR_etcd := lib/etcd
 DIR_proto := $(GEN)/proto
 DIR_optics := drivers/optics
@@ -143,9 +144,10 @@ DEPS_output := base
 DEPS_conf := base
 DEPS_lp := base
 DEPS_graph := base
-DEPS_rpc := base proto
+DEPS_coroutine := base
+DEPS_rpc := base proto coroutine
 DEPS_http := base
-DEPS_etcd := base proto rpc
+DEPS_etcd := base proto rpc coroutine
 DEPS_proto :=
 DEPS_optics := base digest
 DEPS_host := base
@@ -193,7 +195,7 @@ DEPS_apply := base drv_core drivers model plan store dry_run
 DEPS_testbed := base schedule launch host optics drv_core drivers linux model plan dry_run
 DEPS_d_core := base digest output rpc proto optics model plan proto_convert webui store apply
 DEPS_d_hosts := base rpc proto host optics model plan proto_convert store apply d_core
-DEPS_d_ha := base digest rpc etcd store apply d_core
+DEPS_d_ha := base digest coroutine rpc etcd store apply d_core
 DEPS_d_change := base rpc proto optics model plan proto_convert store apply d_core d_hosts
 DEPS_d_joint := base rpc etcd proto optics model plan store apply d_core d_hosts d_ha d_change
 DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store apply d_core d_change
@@ -534,8 +536,8 @@ SIM := $(wildcard tests/sim/*.c tests/sim/*/*.c)
 SIM_WRAPS := emu_change_log_init emu_log_changes drv_set_trace drv_submit drv_snapshot \
 	store_open store_open_replica store_open_shared store_free store_lead store_new_term \
 	store_begin store_mark store_sync store_undoing store_commit store_commit_proven \
-	store_end store_publish store_follow store_jobs_put daemon_main undo_begin compare_after \
-	apply_before_command job_view_mark rpc_send handle_watch \
+	store_end store_publish store_published store_follow store_jobs_put daemon_main \
+	undo_begin compare_after apply_before_command job_view_mark rpc_send handle_watch \
 	plan_process_new plan_process_ask plan_process_free plan_process_rest
 $(B)/obj/tests/sim/%.o: PIC := -fPIC
 # It stands in for calls of libc, so it has none that are checked.

@@ -183,6 +183,8 @@ void apply_before_command(struct apply *a, void (*fn)(void *arg), void *arg);
  * anything, their intent is kept, and plans take them to hold it. Before the first fabric.
  */
 void apply_lead_domains(struct apply *a, const char *const *domains, int n);
+/* Goes on with what has waited until others have the store (store_published). */
+void apply_published(struct apply *a);
 /* How long something recently took to come back. */
 struct apply_timing {
 	int n;			/* times kept, <= STORE_TIMINGS_MAX */

@@ -1,5 +1,5 @@
 /*
- * What waits for the disk, while the loop goes on.
+ * What waits for the disk, and for those who have the store too, while the loop goes on.
  *
  * One sync is under way at a time, on a worker; those who ask meanwhile share the next one,
  * so that the devices of a stage need one for all of them.
@@ -17,6 +17,31 @@ static void run_sync(uv_work_t *req)
 
 	s->rc = store_sync(s->a->store, &s->err);
 	s->took_ns = clk_now_ns() - begun_ns;
+}
+
+/* The disk has it, or not. Where others have the store too it is theirs before it is done. */
+static void serve(struct apply *a, struct durable_wait *w, int rc, const struct err *err)
+{
+	if (rc == 0 && w->position > store_published(a->store)) {
+		w->next = a->syncs.unpublished;
+		a->syncs.unpublished = w;
+		return;
+	}
+	w->done(rc, err, w->arg);
+}
+
+void apply_published(struct apply *a)
+{
+	struct durable_wait *w = a->syncs.unpublished;
+	const struct err none = { 0 };
+
+	a->syncs.unpublished = NULL;
+	while (w && !a->closing) {
+		struct durable_wait *next = w->next;
+
+		serve(a, w, 0, &none);
+		w = next;
+	}
 }
 
 /* Those who ask again from within wait for the next one. */
@@ -38,7 +63,7 @@ static void after_sync(uv_work_t *req, int status)
 	while (w && !a->closing) {
 		struct durable_wait *next = w->next;
 
-		w->done(rc, &err, w->arg);
+		serve(a, w, rc, &err);
 		w = next;
 	}
 	a->ended(a);
@@ -61,7 +86,10 @@ void apply_when_durable(struct apply *a, struct durable_wait *w, durable_cb done
 {
 	struct apply_syncs *s = &a->syncs;
 
-	*w = (struct durable_wait){ .done = done, .arg = arg, .next = s->waiting };
+	char log[STORE_LOG_MAX];
+
+	*w = (struct durable_wait){ .position = store_position(a->store, log), .done = done,
+				    .arg = arg, .next = s->waiting };
 	s->waiting = w;
 	if (!s->running && !a->closing) {
 		begin_sync(a);

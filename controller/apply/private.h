@@ -279,13 +279,15 @@ enum phase {
 /* Owned by the caller, in use until its callback. */
 typedef void (*durable_cb)(int rc, const struct err *err, void *arg);
 struct durable_wait {
+	int64_t position;	/* of the store: others are to have it up to here */
 	durable_cb done;
 	void *arg;
 	struct durable_wait *next;
 };
 
 /* Calls done from a later iteration of the loop, once what the store was told before this
- * call is durable, or is not; not at all once the engine is being closed. */
+ * call is durable, and those who have the store too have it; or is not durable. Not at all once
+ * the engine is being closed. */
 void apply_when_durable(struct apply *a, struct durable_wait *w, durable_cb done, void *arg);
 /* The same with nothing that waits. */
 void apply_sync_later(struct apply *a);
@@ -516,6 +518,7 @@ struct apply_syncs {
 	uv_work_t req;
 	bool running;
 	struct durable_wait *served, *waiting;	/* by the one that runs, by the next */
+	struct durable_wait *unpublished;	/* durable here, and others do not have it */
 	int rc;
 	int64_t took_ns;
 	struct err err;

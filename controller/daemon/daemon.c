@@ -68,6 +68,8 @@ struct daemon {
 	struct standby *standby;	/* while another leads, or NULL */
 	struct joint *joint;		/* others lead parts of the fabric, or NULL */
 	bool leads;			/* a standby has become the leader */
+	struct part_timer *published;	/* others have more of the store */
+	struct rpc_server *holds;	/* answers until then; NULL: none */
 	void (*stopped)(void *arg);
 	void *stopped_arg;
 };
@@ -217,6 +219,46 @@ static void on_answer(const char *path, enum rpc_status status, void *arg)
 	metrics_count_answer(((struct daemon *)arg)->metrics, path, status);
 }
 
+/* What a call was told rests on the store as it is now: others are to have that before. Who only
+ * looks does not wait, and is told how much they do not have yet. */
+static int64_t hold(struct rpc_call *call, void *arg)
+{
+	static const char *const free_of_it[] = {
+		"/weft.v1.FabricService/Status", "/weft.v1.FabricService/Watch",
+		"/weft.v1.FabricService/Log",
+	};
+	const struct daemon *d = arg;
+	const char *path = rpc_call_path(call);
+	char log[STORE_LOG_MAX];
+	int64_t position = store_position(d->env.store, log);
+
+	if (d->env.standby || position <= store_published(d->env.store) ||
+	    strncmp(path, "/weft.", 6) != 0) {
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(free_of_it) / sizeof(*free_of_it); i++) {
+		if (strcmp(path, free_of_it[i]) == 0) {
+			return 0;
+		}
+	}
+	return position;
+}
+
+static void on_published(void *arg)
+{
+	part_timer_start(((struct daemon *)arg)->published, 0);
+}
+
+static void take_published(void *arg)
+{
+	struct daemon *d = arg;
+
+	apply_published(d->env.apply);
+	if (d->holds) {
+		rpc_server_release(d->holds, store_published(d->env.store));
+	}
+}
+
 /* A browser with a client certificate on the gRPC listener. */
 static void on_get(struct rpc_call *call, void *arg)
 {
@@ -266,6 +308,7 @@ static int start_server(struct daemon *d, struct err *err)
 		.tls = cfg->tls,
 		.privileged = is_privileged,
 		.permit = permit,
+		.hold = hold,
 		.ended = on_answer,
 		.get = on_get,
 		/* A plan file quotes a whole configuration. */
@@ -281,7 +324,10 @@ static int start_server(struct daemon *d, struct err *err)
 		.arg = d,
 	};
 
-	return rpc_server_new(d->env.loop, &rpc, &d->server, err);
+	int r = rpc_server_new(d->env.loop, &rpc, &d->server, err);
+
+	d->holds = d->server;
+	return r;
 }
 
 /* ---- what parts report to those above them ------------------------------- */
@@ -585,10 +631,16 @@ static struct daemon *new_daemon(uv_loop_t *loop, const struct daemon_config *cf
 }
 
 /* What is left once the server and the engine have stopped. */
-static void free_daemon(struct daemon *d)
+static void free_daemon(void *arg)
 {
+	struct daemon *d = arg;
+
 	joint_free(d->joint);
 	lease_free(d->lease);
+	part_timer_free(d->published);
+	if (d->env.store) {
+		store_on_published(d->env.store, NULL, NULL);
+	}
 	if (d->election) {
 		d->election->free(d->election);
 	}
@@ -634,9 +686,10 @@ static int start_parts(struct daemon *d, struct err *err)
 	struct daemon_env *env = &d->env;
 	int r;
 
-	if ((cfg->led && (r = lease_new(env, d->election, cfg->lease_ms,
-						      &d->lease, err))) ||
-	    (cfg->domains && (r = start_joint(d, err))) ||
+	if (cfg->led) {
+		d->lease = lease_new(env, d->election, cfg->lease_ms);
+	}
+	if ((cfg->domains && (r = start_joint(d, err))) ||
 	    (r = start_server(d, err)) ||
 	    (cfg->metrics_host && (r = metrics_start(d->metrics,
 						     cfg->metrics_host,
@@ -666,7 +719,7 @@ static void stop_views(struct daemon *d)
 
 static void on_failed_closed(void *arg)
 {
-	free_daemon(arg);
+	lease_yield(((struct daemon *)arg)->lease, free_daemon, arg);
 }
 
 /* After a failed start: the engine closes its handles on the loop. */
@@ -695,6 +748,8 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 
 	d->env.store = cfg->led;
 	d->election = cfg->election;
+	d->env.is_refused = d->election ? &d->election->status.is_refused : NULL;
+	d->published = part_timer_new(&d->env, take_published, d);
 	d->env.reading = true;
 	if ((r = make_parts(d, err)) ||
 	    (r = changes_load(d->changes, err)) ||
@@ -703,6 +758,7 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 		abandon(d);
 		return r;
 	}
+	store_on_published(d->env.store, on_published, d);
 	d->env.read_only = store_newer(d->env.store) != 0;
 	if (d->env.read_only) {
 		store_newer_error(d->env.store, &fabric_err);
@@ -767,7 +823,7 @@ int daemon_page_port(const struct daemon *d)
 
 /* ---- stop ---------------------------------------------------------------- */
 
-static void on_apply_closed(void *arg)
+static void after_yield(void *arg)
 {
 	struct daemon *d = arg;
 	void (*stopped)(void *) = d->stopped;
@@ -779,9 +835,16 @@ static void on_apply_closed(void *arg)
 	}
 }
 
+static void on_apply_closed(void *arg)
+{
+	lease_yield(((struct daemon *)arg)->lease, after_yield, arg);
+}
+
 static void on_server_stopped(void *arg)
 {
 	struct daemon *d = arg;
+
+	d->holds = NULL;
 
 	apply_free(d->env.apply, on_apply_closed, d);
 }
@@ -837,7 +900,7 @@ static void on_standby_ended(bool leads, void *arg)
 	struct rpc_server *server = d->server;
 
 	d->leads = leads;
-	d->server = NULL;
+	d->server = d->holds = NULL;
 	d->env.draining = true;
 	health_changed(d->health);
 	rpc_server_stop(server, 0, on_standby_stopped, d);
@@ -876,7 +939,7 @@ static int make_election(struct daemon *d, struct err *err)
 	}
 	name_self(cfg, self);
 	if (cfg->etcd) {
-		return replica_election(d->env.store, &replica, &d->election, err);
+		return replica_election(d->env.loop, d->env.store, &replica, &d->election, err);
 	}
 	d->election = shared_store_election(d->env.store, self);
 	return 0;

@@ -109,13 +109,15 @@ struct store {
 	/* Of a store that others have too; replicate.c. */
 	int64_t position;
 	char log[STORE_LOG_MAX];
-	uint8_t digest[STORE_DIGEST_LEN];	/* at the position, */
-	uint8_t next_digest[STORE_DIGEST_LEN];	/* and after the transaction that is recorded */
+	uint8_t digest[STORE_DIGEST_LEN];	/* at the position */
+	int64_t published;	/* others have it up to here, at least */
+	void (*on_published)(void *arg);	/* or NULL */
+	void *on_published_arg;
 	store_publish_fn publish;	/* NULL: nothing is given away */
 	void *publish_arg;
 	bool follows;			/* what is written came from the others */
 	struct sqlite3_session *session; /* records the transaction; NULL: none */
-	bool behind;
+	struct buf entry;	/* what the transaction changes, sealed; empty: nothing */
 };
 
 /* Closes the connection. */

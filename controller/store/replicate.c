@@ -1,11 +1,12 @@
 /*
  * A store that others have too. What each transaction changes is given away, as one change set
- * of SQLite's session extension, before it is durable here; whoever applies the sets in their
+ * of SQLite's session extension, once it is kept here; whoever applies the sets in their
  * order has the same rows. What is of this machine only (the audit trail, what was observed)
  * is not in them.
  *
- * The position counts the sets, and is kept in the same transaction as their rows: a process
- * that ends between giving a set away and keeping it finds itself one behind.
+ * The position counts the sets, and is kept in the same transaction as their rows. A process
+ * that ends before others have a set finds itself ahead of them, by its position or its digest,
+ * and takes what they have instead: no client was told of what they have not.
  */
 #define SQLITE_ENABLE_SESSION 1
 #define SQLITE_ENABLE_PREUPDATE_HOOK 1
@@ -29,7 +30,8 @@ static const char *const replicated[] = {
 static int read_position(struct store *s, struct err *err)
 {
 	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT position, log, digest FROM replica", "");
+	int rc = db_prepare(s, err, &st, "SELECT position, log, digest, published "
+			    "FROM replica", "");
 
 	if (rc) {
 		return rc;
@@ -38,6 +40,7 @@ static int read_position(struct store *s, struct err *err)
 	if (rc == 1) {
 		s->position = sqlite3_column_int64(st, 0);
 		db_text_into(st, 1, s->log, sizeof(s->log));
+		s->published = sqlite3_column_int64(st, 3);
 		rc = sqlite3_column_bytes(st, 2) == STORE_DIGEST_LEN ? 1 : 0;
 	}
 	if (rc == 1) {
@@ -67,8 +70,9 @@ const uint8_t *store_digest(const struct store *s)
 
 static int keep_position(struct store *s, int64_t position, const uint8_t *digest, struct err *err)
 {
-	return db_run(s, err, "UPDATE replica SET position = ?, log = ?, digest = ?", "isb",
-		      position, s->log, digest, STORE_DIGEST_LEN);
+	return db_run(s, err, "UPDATE replica SET position = ?, log = ?, digest = ?, published = ?",
+		      "isbi", position, s->log, digest, STORE_DIGEST_LEN,
+		      s->follows ? position : s->published);
 }
 
 /* ---- sealing ------------------------------------------------------------- */
@@ -87,6 +91,11 @@ static void seal(const struct store *s, const void *data, size_t len, struct buf
 	buf_add(out, s->digest, sizeof(s->digest));
 	sha256(out->data, out->len, hash);
 	buf_add(out, hash, sizeof(hash));
+}
+
+static const uint8_t *digest_of(const struct buf *sealed)
+{
+	return (const uint8_t *)sealed->data + sealed->len - STORE_DIGEST_LEN;
 }
 
 /* What was sealed. */
@@ -121,9 +130,23 @@ void store_publish(struct store *s, store_publish_fn fn, void *arg)
 	s->publish_arg = arg;
 }
 
-bool store_is_behind(const struct store *s)
+void store_set_published(struct store *s, int64_t position)
 {
-	return s->behind;
+	s->published = position;
+	if (s->on_published) {
+		s->on_published(s->on_published_arg);
+	}
+}
+
+int64_t store_published(const struct store *s)
+{
+	return s->published;
+}
+
+void store_on_published(struct store *s, void (*fn)(void *arg), void *arg)
+{
+	s->on_published = fn;
+	s->on_published_arg = arg;
 }
 
 static sqlite3_session *session_new(struct store *s)
@@ -152,10 +175,6 @@ static int record_begin(struct store *s, struct err *err)
 	if (s->follows) {
 		return 0;
 	}
-	if (s->behind) {
-		return err_set(err, WEFT_ESTALE, "store %s: others have a transaction that its "
-			       "disk refused", s->path);
-	}
 	if (!s->publish) {
 		return err_set(err, WEFT_ESTALE, "store %s is a copy: another weftd leads",
 			       s->path);
@@ -164,50 +183,44 @@ static int record_begin(struct store *s, struct err *err)
 	return 0;
 }
 
-static void record_end(struct store *s, bool kept)
+/* Keeps its place with what was recorded. */
+static int record_keep(struct store *s, struct err *err)
 {
-	if (s->session) {
-		sqlite3session_delete(s->session);
-		s->session = NULL;
-	}
-	if (s->behind && kept) {
-		s->position++;
-		memcpy(s->digest, s->next_digest, sizeof(s->digest));
-		s->behind = false;
-	}
-}
-
-/* Gives away what was recorded. When it succeeds the transaction must be kept. */
-static int record_publish(struct store *s, struct err *err)
-{
-	struct store_entry entry = { .position = s->position + 1, .digest = s->next_digest };
-	struct buf sealed = { 0 };
 	void *data = NULL;
 	int len = 0, rc;
 
-	if (s->session && (rc = session_take(s, s->session, &len, &data, err))) {
-		return rc;
-	}
-	record_end(s, false);
-	if (len == 0) {
+	buf_reset(&s->entry);
+	if (!s->session) {
 		return 0;
 	}
-	seal(s, data, (size_t)len, &sealed);
-	entry.changes = sealed.data;
-	entry.len = sealed.len;
-	memcpy(s->next_digest, sealed.data + sealed.len - STORE_DIGEST_LEN, STORE_DIGEST_LEN);
-	rc = keep_position(s, entry.position, entry.digest, err);
-	if (rc == 0) {
-		rc = s->publish(s->publish_arg, &entry, err);
+	rc = session_take(s, s->session, &len, &data, err);
+	if (rc == 0 && len > 0) {
+		seal(s, data, (size_t)len, &s->entry);
+		rc = keep_position(s, s->position + 1, digest_of(&s->entry), err);
 	}
-	s->behind = rc == 0;	/* until it is kept here as well */
-	buf_fini(&sealed);
 	sqlite3_free(data);
 	return rc;
 }
 
+/* Gives it away, if it was kept. */
+static void record_end(struct store *s, bool kept)
+{
+	if (!s->session) {
+		return;
+	}
+	sqlite3session_delete(s->session);
+	s->session = NULL;
+	if (kept && s->entry.len > 0) {
+		s->position++;
+		memcpy(s->digest, digest_of(&s->entry), sizeof(s->digest));
+		s->publish(s->publish_arg, &(struct store_entry){
+			.position = s->position, .digest = s->digest,
+			.changes = s->entry.data, .len = s->entry.len });
+	}
+}
+
 const struct store_part store_replica_part = {
-	.begin = record_begin, .commit = record_publish, .end = record_end,
+	.begin = record_begin, .commit = record_keep, .end = record_end,
 };
 
 /* ---- taking over --------------------------------------------------------- */
@@ -264,7 +277,7 @@ static int apply_transaction(struct store *s, int64_t position, const struct sea
 	}
 	rc = db_end(s, rc, err);
 	if (rc == 0) {
-		s->position = position;
+		s->position = s->published = position;
 		memcpy(s->digest, digest, sizeof(s->digest));
 		rc = store_refresh(s, err);
 	}

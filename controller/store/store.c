@@ -174,6 +174,7 @@ void store_free(struct store *s)
 	store_audit_drop(s);
 	free(s->waiting);
 	store_sync_fini(s);
+	buf_fini(&s->entry);
 	db_close(s);
 	store_hold_fini(&s->hold);
 	if (s->lock_fd >= 0) {

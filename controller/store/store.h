@@ -201,14 +201,17 @@ struct store_entry {
 	size_t len;
 };
 
-/* Gives the changes of one transaction to the others. 0: they have it, whatever happens here.
- * An error: they never will. */
-typedef int (*store_publish_fn)(void *arg, const struct store_entry *entry, struct err *err);
-/* From now on each transaction goes through fn before it is durable here. */
+/* Takes a copy of a transaction that was just kept here, to give it to the others. */
+typedef void (*store_publish_fn)(void *arg, const struct store_entry *entry);
+/* From now on the store is written here, and each transaction goes to fn, in their order. */
 void store_publish(struct store *s, store_publish_fn fn, void *arg);
-/* Others have a transaction that the disk here did not take: nothing is written any more but
- * by store_follow and store_restore, and whoever leads is to end. */
-bool store_is_behind(const struct store *s);
+/* The others have all transactions up to this one. */
+void store_set_published(struct store *s, int64_t position);
+/* Up to which transaction they have it; of a store that none else has, the position. After a
+ * start it may be further. O(1). */
+int64_t store_published(const struct store *s);
+/* fn is called by store_set_published; NULL: no more. */
+void store_on_published(struct store *s, void (*fn)(void *arg), void *arg);
 
 /* Applies the changes of the next position. WEFT_EINVAL: it is not the next, or damaged;
  * WEFT_ESTALE: the log before it is not what this store has. Nothing was changed then. */

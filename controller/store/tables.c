@@ -368,7 +368,7 @@ const char store_row_tables[] =
 	"  out_port INTEGER NOT NULL, PRIMARY KEY (device, in_port, out_port)) STRICT;";
 const char store_pack_rows[] = PACK_ROWS;
 
-/* Of a copy, the digest of the log up to there. */
+/* Of a copy, the digest of the log up to its place. */
 static const char v18[] =
 	"ALTER TABLE replica ADD COLUMN digest BLOB NOT NULL DEFAULT "
 	"x'0000000000000000000000000000000000000000000000000000000000000000';";
@@ -383,9 +383,10 @@ static const char v20[] = "CREATE TABLE content ("
 	") STRICT;"
 	"INSERT INTO content VALUES (1, 0, 0, 0);";
 
-/* Jobs on request may name ports, or be circuits. */
+/* Jobs on request may name ports, or be circuits. Of a copy, up to where others have it too. */
 static const char v21[] = "ALTER TABLE change_job ADD COLUMN ports TEXT NOT NULL DEFAULT '';"
-	"ALTER TABLE change_job ADD COLUMN circuits TEXT NOT NULL DEFAULT '';";
+	"ALTER TABLE change_job ADD COLUMN circuits TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE replica ADD COLUMN published INTEGER NOT NULL DEFAULT 0;";
 
 const char *const store_migrations[STORE_VERSION] = {
 	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, v17, v18,

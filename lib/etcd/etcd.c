@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "etcd/etcd.pb-c.h"
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
+#include "lib/coroutine/coroutine.h"
 
 #define MAX_MEMBERS 16
 #define MAX_MEMBERS_TEXT 2048
@@ -195,7 +195,6 @@ static int ask(struct etcd *e, const char *path, const ProtobufCMessage *request
 	       const ProtobufCMessageDescriptor *type, int timeout_ms,
 	       ProtobufCMessage **reply, struct err *err)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_MS * NS_PER_MS };
 	int64_t end_ns = clk_now_ns() + (int64_t)timeout_ms * NS_PER_MS;
 	struct line *l = &e->calls;
 	int r = 0, ms;
@@ -211,7 +210,7 @@ static int ask(struct etcd *e, const char *path, const ProtobufCMessage *request
 		}
 		next_member(e, l);
 		if (tries % e->n_members == 0) {
-			nanosleep(&pause, NULL);
+			co_poll(NULL, PAUSE_MS);
 		}
 	}
 	if (ms == 0 && r == 0) {

@@ -1,7 +1,7 @@
 /*
- * A client of etcd (version 3): guarded transactions, leases, watches. Blocking, each call
- * within a time that its caller gives; what a call needs is asked of one member after the
- * other. For one thread.
+ * A client of etcd (version 3): guarded transactions, leases, watches. Each call waits, within
+ * a time that its caller gives, while its loop goes on: for coroutines (lib/coroutine; anywhere
+ * else it blocks), one call at a time. What a call needs is asked of one member after the other.
  *
  * Errors of all calls: WEFT_EUNAVAIL, WEFT_ETIMEOUT (no member answered, or none that has a
  * leader: of a writing call it is not known then whether it has happened), WEFT_EDENIED (a

@@ -88,7 +88,7 @@ static ssize_t read_response(nghttp2_session *session, int32_t stream, uint8_t *
 		call->on_ready(call, call->ready_arg);
 	}
 	n = unsent(call) < length ? unsent(call) : length;
-	if (n == 0 && !call->ended) {
+	if ((n == 0 || call->held_until) && !call->ended) {
 		call->deferred = true;
 		return NGHTTP2_ERR_DEFERRED;
 	}
@@ -583,6 +583,15 @@ static int begin_send(struct rpc_call *call, size_t *before, struct err *err)
 	return 0;
 }
 
+/* What was just said may have to wait. */
+static void hold_back(struct rpc_call *call)
+{
+	const struct rpc_server_config *cfg = &call->conn->server->cfg;
+	int64_t mark = cfg->hold && !call->plain ? cfg->hold(call, cfg->arg) : 0;
+
+	call->held_until = mark > call->held_until ? mark : call->held_until;
+}
+
 /* It was queued, unless r says why not. */
 static int end_send(struct rpc_call *call, size_t before, int r, struct err *err)
 {
@@ -592,6 +601,7 @@ static int end_send(struct rpc_call *call, size_t before, int r, struct err *err
 		return err_wrap(err, "%s: response queue", call->method->path);
 	}
 	call->conn->queued += call->out.len - before;
+	hold_back(call);
 	if (!call->answered) {
 		add_response_headers(&h);
 		submit_headers(call, &h, true);
@@ -669,7 +679,25 @@ static void finish(struct rpc_call *call, enum rpc_status status, const struct e
 	if (!call->conn) {
 		call_free(call);
 	} else if (!call->ended) {
-		end(call, status, err);
+		hold_back(call);
+		call->finished = call->held_until != 0;
+		call->status = status;
+		call->err = *err;
+		if (!call->finished) {
+			end(call, status, err);
+		}
+	}
+}
+
+void rpc_call_release(struct rpc_call *call)
+{
+	const struct err err = call->err;
+
+	call->held_until = 0;
+	if (call->finished) {
+		end(call, call->status, &err);
+	} else {
+		resume(call);
 	}
 }
 

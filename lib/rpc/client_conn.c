@@ -1,7 +1,7 @@
 /*
  * The client's connection: to a unix socket, or by TLS, and its bytes with
- * poll(), in slices short enough that a cancel flag set by a signal handler or
- * another thread is seen soon. A server may close while this side still
+ * poll(), or in a coroutine while its loop goes on, in slices short enough that a cancel flag
+ * set by a signal handler or another thread is seen soon. A server may close while this side still
  * sends: what it sent before is read all the same, since it explains more than
  * EPIPE.
  */
@@ -9,7 +9,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
+#include "lib/coroutine/coroutine.h"
 #include "lib/rpc/private.h"
 
 #define CONNECT_RETRY_MS 10
@@ -143,7 +143,7 @@ int client_step(struct rpc_client *c, int wait_ms)
 	if (c->t.out.len > 0 && !c->deaf) {
 		p.events |= POLLOUT;
 	}
-	r = poll(&p, 1, wait_ms);
+	r = co_poll(&p, wait_ms);
 	if (r < 0 && errno != EINTR) {
 		return client_lose(c, WEFT_EIO, strerror(errno));
 	}
@@ -206,7 +206,7 @@ static int connect_address(struct rpc_client *c, const struct addrinfo *a, int64
 		return errno;
 	}
 	p.fd = c->fd;
-	while ((wait_ms = client_slice_ms(end_ns)) > 0 && poll(&p, 1, wait_ms) <= 0) {
+	while ((wait_ms = client_slice_ms(end_ns)) > 0 && co_poll(&p, wait_ms) <= 0) {
 	}
 	if (wait_ms == 0) {
 		return ETIMEDOUT;
@@ -224,7 +224,7 @@ static int connect_tcp(struct rpc_client *c, const char *host, int port,
 	int error = 0;
 
 	snprintf(service, sizeof(service), "%d", port);
-	error = getaddrinfo(host, service, &hints, &list);
+	error = co_getaddrinfo(host, service, &hints, &list);
 	if (error) {
 		return err_set(err, WEFT_EUNAVAIL, "%s: %s", host, gai_strerror(error));
 	}
@@ -253,7 +253,7 @@ static int exchange(struct rpc_client *c, int wait_ms)
 	if (c->t.out.len > 0 && !c->deaf) {
 		p.events |= POLLOUT;
 	}
-	return poll(&p, 1, wait_ms) > 0 && (p.revents & ~POLLOUT) ? receive(c) : 0;
+	return co_poll(&p, wait_ms) > 0 && (p.revents & ~POLLOUT) ? receive(c) : 0;
 }
 
 static int agree_on_tls(struct rpc_client *c, int64_t end_ns, struct err *err)
@@ -363,7 +363,7 @@ static int connect_unix(struct rpc_client *c, int64_t end_ns, struct err *err)
 		if (errno != EAGAIN || client_slice_ms(end_ns) == 0) {
 			return connect_error(c->path, errno, err);
 		}
-		poll(NULL, 0, CONNECT_RETRY_MS);
+		co_poll(NULL, CONNECT_RETRY_MS);
 	}
 	return 0;
 }

@@ -343,7 +343,9 @@ struct rpc_call {
 	struct buf out;		/* framed responses; from out_sent unsent */
 	size_t out_sent;
 	struct buf details;	/* of a failure: rpc_detail_add */
-	enum rpc_status status;	/* of the trailers, once ended */
+	enum rpc_status status;	/* of the trailers, once ended, or held back */
+	int64_t held_until;	/* what it sends is held back until this mark; 0: it is not */
+	bool finished;		/* by its handler, while it was held back */
 	struct err err;
 	bool headers_done;	/* the request's headers are complete */
 	bool headers_bad;
@@ -416,6 +418,8 @@ void rpc_call_half_closed(struct rpc_call *call);
 /* The stream is gone: notifies the handler; frees the call unless a handler
  * without cancel callback still has it. */
 void rpc_call_detach(struct rpc_call *call);
+/* It is held back no more. */
+void rpc_call_release(struct rpc_call *call);
 /* The deadline has passed: ends the call with DEADLINE_EXCEEDED, or drops
  * what a call that has ended could not send. */
 void rpc_call_expire(struct rpc_call *call);

@@ -135,6 +135,8 @@ struct rpc_header {
  * get: a plain GET, of a browser: rpc_call_path has path and query, `permit`
  * was not asked, and rpc_answer must end it exactly once, now
  * or later. NULL: every GET is 405.
+ * hold: asked for each message and for the end of a call: not 0, that and what follows is held back
+ * until rpc_server_release reaches this mark. NULL: nothing is.
  * ended: called for each answer once it is on its way.
  * All strings must outlive the server. */
 struct rpc_server_config {
@@ -150,6 +152,7 @@ struct rpc_server_config {
 	bool (*privileged)(const struct rpc_peer *peer, void *arg);
 	int (*permit)(struct rpc_call *call, void *arg, struct err *err);
 	void (*get)(struct rpc_call *call, void *arg);
+	int64_t (*hold)(struct rpc_call *call, void *arg);
 	void (*ended)(const char *path, enum rpc_status status, void *arg);
 	const struct rpc_method *methods;	/* path NULL ends the table */
 	void *arg;	/* for handlers and these functions */
@@ -168,6 +171,9 @@ int rpc_server_new(uv_loop_t *loop, const struct rpc_server_config *cfg,
 
 /* The TCP port listened on, 0 without one. */
 int rpc_server_port(const struct rpc_server *s);
+
+/* Lets go what was held back until this mark, or one before it. O(calls). */
+void rpc_server_release(struct rpc_server *s, int64_t mark);
 
 /* Reads the certificate files again: new connections use them, those that
  * are open go on. On an error the old ones stay in use. */
@@ -227,7 +233,7 @@ bool rpc_call_add_resource(struct rpc_call *call, const char *type,
  * resources as google.rpc.Status. */
 void rpc_finish_err(struct rpc_call *call, const struct err *err);
 
-/* ---- client (blocking, for command lines) ---- */
+/* ---- client: blocking, or in a coroutine (lib/coroutine) while its loop goes on ---- */
 
 struct rpc_client;
 

@@ -396,6 +396,20 @@ int rpc_server_port(const struct rpc_server *s)
 			     : ((struct sockaddr_in *)&addr)->sin_port);
 }
 
+void rpc_server_release(struct rpc_server *s, int64_t mark)
+{
+	struct rpc_conn *conn;
+	struct rpc_call *call;
+
+	TAILQ_FOREACH(conn, &s->conns, link) {
+		TAILQ_FOREACH(call, &conn->calls, link) {
+			if (call->held_until && call->held_until <= mark && !call->ended) {
+				rpc_call_release(call);
+			}
+		}
+	}
+}
+
 int rpc_server_reload_tls(struct rpc_server *s, struct err *err)
 {
 	struct rpc_tls *fresh;

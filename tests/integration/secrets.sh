@@ -81,6 +81,7 @@ aged() {
 	db.execute("DELETE FROM config WHERE hash <> (SELECT config FROM change WHERE id = (SELECT applied FROM state))")
 	db.execute("UPDATE config SET hash = ?, text = ?", (new, text))
 	db.execute("UPDATE change SET config = ?", (new,))
+	db.execute("ALTER TABLE replica DROP COLUMN published")
 	db.execute("PRAGMA user_version = 18")
 	db.commit()
 	END
@@ -121,14 +122,14 @@ if type -P etcd >/dev/null && type -P etcdctl >/dev/null; then
 	aged
 	head=$(etcdctl --endpoints "$ETCD" get --print-value-only /weft/head)
 	at=$(sed 's/.*position \([0-9]*\) .*/\1/' <<<"$head")
-	etcdctl --endpoints "$ETCD" put /weft/head "${head/format 19/format 18}" >/dev/null
+	etcdctl --endpoints "$ETCD" put /weft/head "${head/format 21/format 18}" >/dev/null
 	etcdctl --endpoints "$ETCD" put "/weft/log/$(printf %016x "$at")/0000" "$WORD" >/dev/null
 	daemon
 	wait_for 20 ready
 	tap "after an upgrade it leads again"
 	etcdctl --endpoints "$ETCD" get --prefix /weft/ >"$T/etcd.keys"
 	moved "$T/etcd.keys"
-	grep -q "format 19" "$T/etcd.keys"
+	grep -q "format 21" "$T/etcd.keys"
 	tap "etcd has what it writes"
 fi
 finish

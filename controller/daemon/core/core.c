@@ -24,10 +24,15 @@ bool env_may_change(const struct daemon_env *env, struct rpc_call *call)
 {
 	struct err err = { 0 };
 
-	if (!env->draining) {
+	if (env->draining) {
+		err_set(&err, WEFT_EUNAVAIL, "weftd is stopping");
+	} else if (env->is_refused && *env->is_refused) {
+		err_set(&err, WEFT_EUNAVAIL, "nothing can be recorded: etcd takes no "
+			"transactions");
+		err_hint(&err, "\"weft status\" says why");
+	} else {
 		return true;
 	}
-	err_set(&err, WEFT_EUNAVAIL, "weftd is stopping");
 	rpc_finish_err(call, &err);
 	return false;
 }

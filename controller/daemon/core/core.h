@@ -41,6 +41,7 @@ struct daemon_env {
 	bool was_read;		/* all were asked once */
 	bool applied;		/* a configuration is on record; plan_queue,
 				 * change */
+	const bool *is_refused;	/* others take nothing that is recorded; NULL: there are none */
 	bool changing;		/* a change runs or is being planned; change */
 	int64_t plan_memory_mib, plan_time_s;	/* limits of planning; 0: no memory's */
 	uint64_t changes;	/* calls of env_changed */
@@ -53,7 +54,7 @@ struct daemon_env {
 /* Counts it, and calls env->on_changed. */
 void env_changed(struct daemon_env *env);
 
-/* True unless weftd is stopping; then the call was answered. */
+/* True unless weftd is stopping, or cannot record; then the call was answered. */
 bool env_may_change(const struct daemon_env *env, struct rpc_call *call);
 
 /* What a caller did, for the audit trail: "WHAT by root (weft, process 7)". */

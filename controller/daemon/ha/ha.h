@@ -21,24 +21,27 @@ struct ha_status {
 	int64_t behind;			/* of a standby itself */
 	/* Why nothing newer is known, or, of a leader, nothing can be recorded; "" */
 	char problem[ERR_MSG_MAX];
+	bool is_refused;		/* of a leader: etcd answers, and takes no transaction */
 	int n_standbys;			/* known to the leader, with etcd */
 	struct ha_standby standbys[HA_MAX_STANDBYS];
 };
 
 /*
- * Where one of several is made the leader. Calls may wait for others, a fraction of the lease.
- * Made by shared_store_election or replica_election, ended by free.
+ * Where one of several is made the leader. Calls may wait for others, in a coroutine while the
+ * loop goes on (lib/coroutine), one at a time. Made by shared_store_election or replica_election,
+ * ended by free.
  */
 struct election {
 	struct ha_status status;	/* as of the last look or beat */
+	int64_t proven_ns;	/* clk_boot_ns: no other leads until a lease after that */
+	bool is_local;		/* look waits for no other */
 	/* Who leads now; brings the store up to date. */
 	int (*look)(struct election *e, struct err *err);
 	/* Leads from now on, if all is still as it was seen. WEFT_ESTALE: it is not. */
 	int (*lead)(struct election *e, const struct store_lease *seen, struct err *err);
-	/* Proof that the leader lives. *proven_ns (clk_boot_ns): no other leads until a
-	 * lease after that; 0: nothing new. WEFT_ESTALE: it leads no more. */
-	int (*beat)(struct election *e, int64_t *proven_ns, struct err *err);
-	/* The leader goes, and the next one need not wait. */
+	/* Proof that the leader lives, in proven_ns if it is one. WEFT_ESTALE: it leads no more. */
+	int (*beat)(struct election *e, struct err *err);
+	/* The leader goes, once all others have what it has, and the next one need not wait. */
 	int (*yield)(struct election *e, struct err *err);
 	/* A descriptor, until the next call: when it is readable there may be something to look
 	 * at. -1: none. NULL: never one. */
@@ -57,7 +60,7 @@ struct replica_config {
 	struct rpc_tls_files tls;
 	int64_t lease_ms;
 };
-int replica_election(struct store *store, const struct replica_config *cfg,
+int replica_election(uv_loop_t *loop, struct store *store, const struct replica_config *cfg,
 		     struct election **out, struct err *err);
 
 /* ---- lease.c: the one that leads ---- */
@@ -67,11 +70,12 @@ struct lease;
 /* It proves from now on that it lives, and ends the process at once, with its
  * circuits as they are, when it cannot or when another leads: it checks before
  * every command to a device, and what it writes is refused. */
-int lease_new(struct daemon_env *env, struct election *election, int64_t lease_ms,
-	      struct lease **out, struct err *err);
+struct lease *lease_new(struct daemon_env *env, struct election *election, int64_t lease_ms);
 /* Ends the process of one that led (75): circuits and store stay as they are. */
 void lease_end_process(const char *why) __attribute__((noreturn));
-/* Yields: the next one may lead at once. NULL is fine. */
+/* Yields: the next one may lead at once. Then done, at once for NULL. */
+void lease_yield(struct lease *l, void (*done)(void *arg), void *arg);
+/* Of one that has yielded, if it could. NULL is fine. */
 void lease_free(struct lease *l);
 
 /* ---- standby.c: one that waits ---- */

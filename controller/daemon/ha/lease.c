@@ -16,9 +16,11 @@
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/coroutine/coroutine.h"
 
 #define NS_PER_MS 1000000
 #define EXIT_DEPOSED 75
+#define IDLE_MS 10
 
 /* Lives until the loop has closed its timer. */
 struct lease {
@@ -27,6 +29,11 @@ struct lease {
 	int64_t lease_ns;
 	int64_t until_ns;	/* clk_boot_ns: it leads for sure */
 	bool silent;		/* the last beat failed, as the log says */
+	bool beats;		/* a beat is under way */
+	int rc;			/* of the last beat */
+	struct err err;
+	void (*yielded)(void *arg);	/* or NULL: it does not yield */
+	void *yielded_arg;
 };
 
 /* Nothing is cleaned up: the circuits and the store are another leader's. */
@@ -45,30 +52,42 @@ static void before_command(void *arg)
 	}
 }
 
-static int beat(struct lease *l, struct err *err)
+static void beat(void *arg)
 {
-	int64_t proven_ns;
-	int r = l->election->beat(l->election, &proven_ns, err);
+	struct lease *l = arg;
 
-	if (proven_ns) {
-		l->until_ns = proven_ns + l->lease_ns / 3 * 2;
+	l->err = (struct err){ 0 };
+	l->rc = l->election->beat(l->election, &l->err);
+}
+
+static void take_proof(struct lease *l)
+{
+	l->until_ns = l->election->proven_ns + l->lease_ns / 3 * 2;
+}
+
+static void after_beat(void *arg)
+{
+	struct lease *l = arg;
+
+	l->beats = false;
+	if (l->rc == WEFT_ESTALE) {
+		lease_end_process(l->err.msg);
 	}
-	return r;
+	if (l->rc && !l->silent) {
+		log_warn("weftd", "%s", l->err.msg);
+	}
+	l->silent = l->rc != 0;
+	take_proof(l);
 }
 
 static void on_beat(uv_timer_t *timer)
 {
 	struct lease *l = timer->data;
-	struct err err = { 0 };
-	int r = beat(l, &err);
 
-	if (r == WEFT_ESTALE) {
-		lease_end_process(err.msg);
+	if (!l->beats && !l->yielded) {
+		l->beats = true;
+		co_start(timer->loop, beat, after_beat, l);
 	}
-	if (r && !l->silent) {
-		log_warn("weftd", "%s", err.msg);
-	}
-	l->silent = r != 0;
 	if (clk_boot_ns() > l->until_ns) {
 		lease_end_process("its lease ran out");
 	}
@@ -79,36 +98,55 @@ static void on_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
-int lease_new(struct daemon_env *env, struct election *election, int64_t lease_ms,
-	      struct lease **out, struct err *err)
+struct lease *lease_new(struct daemon_env *env, struct election *election, int64_t lease_ms)
 {
 	struct lease *l = x_new(1, sizeof(*l));
-	int r;
 
 	l->election = election;
 	l->lease_ns = lease_ms * NS_PER_MS;
-	r = beat(l, err);
-	if (r == WEFT_ESTALE || !l->until_ns) {
-		free(l);
-		return r;
-	}
+	take_proof(l);
 	uv_timer_init(env->loop, &l->timer);
 	l->timer.data = l;
-	uv_timer_start(&l->timer, on_beat, (uint64_t)lease_ms / 4, (uint64_t)lease_ms / 4);
+	uv_timer_start(&l->timer, on_beat, 0, (uint64_t)lease_ms / 4);
 	apply_before_command(env->apply, before_command, l);
-	*out = l;
-	return 0;
+	return l;
 }
 
-void lease_free(struct lease *l)
+static void yield(void *arg)
 {
+	struct lease *l = arg;
 	struct err err = { 0 };
 
-	if (!l) {
-		return;
+	while (l->beats) {
+		co_poll(NULL, IDLE_MS);
 	}
 	if (l->election->yield(l->election, &err)) {
 		log_warn("weftd", "%s", err.msg);
 	}
-	uv_close((uv_handle_t *)&l->timer, on_closed);
+	uv_timer_stop(&l->timer);
+}
+
+static void after_yield(void *arg)
+{
+	struct lease *l = arg;
+
+	l->yielded(l->yielded_arg);
+}
+
+void lease_yield(struct lease *l, void (*done)(void *arg), void *arg)
+{
+	if (!l) {
+		done(arg);
+		return;
+	}
+	l->yielded = done;
+	l->yielded_arg = arg;
+	co_start(l->timer.loop, yield, after_yield, l);
+}
+
+void lease_free(struct lease *l)
+{
+	if (l) {
+		uv_close((uv_handle_t *)&l->timer, on_closed);
+	}
 }

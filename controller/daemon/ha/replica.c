@@ -10,19 +10,26 @@
  * The revision that made the leader's key is its term. Whatever a leader writes is one
  * transaction of etcd that compares this revision and, where the log grows, the one that wrote
  * the head last: of two that believe to lead, one is refused, and no transaction is lost or
- * comes twice. A transaction that etcd did not answer is asked for again until it is known; when
- * the lease is over before, the process ends, as it must not go on from either outcome. So it does
- * when the head is not what it wrote last: etcd was put back to an older state.
+ * comes twice. Transactions are kept in the store and wait in a queue for etcd; no client is told
+ * of them, and no command is sent, before it has them (store_published). One that etcd did not
+ * answer is asked for again until it is known; when the lease is over before, the process ends,
+ * as it must not go on from either outcome. So it does when the head is not what it wrote last:
+ * etcd was put back to an older state.
  *
  * Whoever stands by follows the log, so that it has intent, history and the journal of an open
  * change when its turn comes. Head and transactions carry the digest of the log (store_digest): a
  * store that has another one at the same position takes all of it again. A store that has more
- * than the head of its own log knows what etcd has lost, and writes it there when it leads.
+ * than the head of its own log had, and that others had, knows what etcd has lost, and writes it
+ * there when it leads.
+ *
+ * All calls of etcd are made by coroutines: one at a time for what the election asks, by `etcd`,
+ * and one that writes the log, by `writer`.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "controller/daemon/ha/ha.h"
 #include "lib/base/alloc.h"
@@ -30,12 +37,16 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/digest/sha256.h"
+#include "lib/coroutine/coroutine.h"
 #include "lib/etcd/etcd.h"
 
 #define NS_PER_MS 1000000
 #define CALL_MS 1000		/* for one answer of etcd */
 #define KEEP_MS 50		/* for that to a sign of life */
 #define POSITIONS_AT_ONCE 8
+#define MAX_BATCH 32		/* transactions in one of etcd's */
+#define RETRY_MS 250		/* what etcd has refused */
+#define IDLE_MS 10		/* between looks whether all is written */
 /* A snapshot replaces so much of the log. */
 #define MAX_LOG_POSITIONS 1000
 #define MAX_LOG_BYTES (16 << 20)
@@ -49,9 +60,19 @@ struct head {
 	int64_t modified;	/* 0: there is none yet */
 };
 
+/* A transaction that etcd does not have yet. */
+struct unpublished {
+	STAILQ_ENTRY(unpublished) link;
+	int64_t position;
+	uint8_t digest[STORE_DIGEST_LEN];
+	size_t len;
+	char changes[];
+};
+
 struct replica {
 	struct election base;	/* first */
-	struct etcd *etcd;
+	uv_loop_t *loop;
+	struct etcd *etcd, *writer;
 	struct store *store;
 	char prefix[MAX_KEY / 3];
 	char self[STORE_HOLDER_MAX];
@@ -60,6 +81,10 @@ struct replica {
 	int64_t proven_ns;	/* of the lease */
 	int64_t term;		/* what made the leader's key, if that is its own; 0: it is not */
 	bool leads;		/* and all that leading begins with is done */
+	bool writes;		/* the log: one at a time */
+	int64_t unknown_ns;	/* wall clock: since when it is not known what etcd has of
+				 * that; 0: it is */
+	STAILQ_HEAD(, unpublished) queue;
 	struct head head;	/* as last read or written */
 	int64_t older_ns;	/* clk_boot_ns: since when another leads, and etcd's log is
 				 * shorter than the store's; 0: it is not */
@@ -159,8 +184,8 @@ static int keep_lease(struct replica *r, struct err *err)
 
 /* Who leads and how long the log is, at one moment; standbys as well if they are wanted. The
  * leader's key may be its own also where etcd's answer to that did not come. */
-static int read_state(struct replica *r, struct head *out, struct etcd_pairs *members,
-		      struct err *err)
+static int read_state(struct replica *r, struct etcd *etcd, struct head *out,
+		      struct etcd_pairs *members, struct err *err)
 {
 	struct etcd_pairs leader = { 0 }, head = { 0 };
 	char leader_key[MAX_KEY], head_key[MAX_KEY], from[MAX_KEY], to[MAX_KEY];
@@ -172,7 +197,7 @@ static int read_state(struct replica *r, struct head *out, struct etcd_pairs *me
 	};
 	int64_t revision;
 	bool done;
-	int rc = etcd_transact(r->etcd, NULL, 0, ops, members ? 3 : 2, CALL_MS, &done, &revision,
+	int rc = etcd_transact(etcd, NULL, 0, ops, members ? 3 : 2, CALL_MS, &done, &revision,
 			       err);
 
 	if (rc) {
@@ -314,12 +339,13 @@ static int check_log(struct replica *r, bool *whole, struct err *err)
 	return err->code;
 }
 
-/* Has it transactions of this log that etcd has no more? */
+/* Has it transactions of this log that others had, and etcd has no more? */
 static bool knows_more(const struct replica *r)
 {
 	char log[STORE_LOG_MAX];
 
-	return store_position(r->store, log) > r->head.position && strcmp(log, r->head.log) == 0;
+	store_position(r->store, log);
+	return store_published(r->store) > r->head.position && strcmp(log, r->head.log) == 0;
 }
 
 /* An etcd that was put back to an older state: who leads next writes what the store knows more,
@@ -349,8 +375,11 @@ static int follow(struct replica *r, bool whole, struct err *err)
 		rc = follow_some(r, mine.position, err);
 	}
 	set_digest(&mine, store_digest(r->store));
-	return rc || is_same_head(&mine, &r->head) ? rc :
-	       err_set(err, WEFT_ESTALE, "the store has other transactions up to %" PRId64
+	if (rc == 0 && is_same_head(&mine, &r->head)) {
+		store_set_published(r->store, mine.position);
+		return 0;
+	}
+	return rc ? rc : err_set(err, WEFT_ESTALE, "the store has other transactions up to %" PRId64
 		       " than etcd up to %" PRId64, mine.position, r->head.position);
 }
 
@@ -367,7 +396,10 @@ static int catch_up(struct replica *r, struct err *err)
 	}
 	r->older_ns = 0;
 	rc = check_log(r, &whole, err);
-	if (rc == 0 && (rc = follow(r, whole, err)) == WEFT_ESTALE) {
+	if (rc || r->head.format != STORE_VERSION) {
+		return rc;	/* it has all of a log of before */
+	}
+	if ((rc = follow(r, whole, err)) == WEFT_ESTALE) {
 		log_warn("weftd", "%s: all of it is fetched again", err->msg);
 		rc = follow(r, true, err);
 	}
@@ -405,7 +437,7 @@ static int look(struct election *e, struct err *err)
 		rc = keep_lease(r, err);
 	}
 	if (rc == 0) {
-		rc = read_state(r, &r->head, NULL, err);
+		rc = read_state(r, r->etcd, &r->head, NULL, err);
 	}
 	if (rc == 0) {
 		rc = catch_up(r, err);
@@ -437,14 +469,16 @@ static int wait_fd(struct election *e)
 /* ---- leading ------------------------------------------------------------- */
 
 /* Does it lead still, and is the head what it wrote last, or wanted to write (next)? Only this
- * process moves the head while the leader's key is its own. */
+ * process moves the head while the leader's key is its own. With members: who stands by, and the
+ * head may be moving meanwhile. */
 static int settle(struct replica *r, const struct head *next, struct etcd_pairs *members,
 		  struct err *err)
 {
 	const struct store_lease *leader = &r->base.status.leader;
-	const int64_t term = r->term;
+	const int64_t term = r->term, was = r->head.modified;
+	const bool moves = members && r->writes;
 	struct head now;
-	int rc = read_state(r, &now, members, err);
+	int rc = read_state(r, members ? r->etcd : r->writer, &now, members, err);
 
 	if (rc) {
 		return rc;
@@ -453,7 +487,10 @@ static int settle(struct replica *r, const struct head *next, struct etcd_pairs 
 		return err_set(err, WEFT_ESTALE, "%s leads",
 			       leader->holder[0] ? leader->holder : "this weftd no more");
 	}
-	if (now.modified != r->head.modified) {
+	if (moves || (members && r->writes) || r->head.modified != was) {
+		return 0;	/* of what it writes meanwhile that finds out */
+	}
+	if (now.modified != was) {
 		if (!next || !now.modified || !is_same_head(&now, next)) {
 			return err_set(err, WEFT_ESTALE, "etcd's log is not as it was "
 				       "written: etcd is older than it was");
@@ -480,9 +517,26 @@ static int give_up(struct replica *r, const struct err *err)
 	return err->code;
 }
 
+static bool is_unknown(int rc)
+{
+	return rc == WEFT_EUNAVAIL || rc == WEFT_ETIMEOUT;
+}
+
+/* Of what it writes, or of a beat while it writes nothing. */
 static void note_problem(struct replica *r, int rc, const struct err *err)
 {
-	snprintf(r->base.status.problem, sizeof(r->base.status.problem), "%s", rc ? err->msg : "");
+	struct ha_status *s = &r->base.status;
+	char since[32];
+
+	s->is_refused = rc && !is_unknown(rc);
+	if (!is_unknown(rc) || !r->writes) {
+		r->unknown_ns = 0;
+		snprintf(s->problem, sizeof(s->problem), "%s", rc ? err->msg : "");
+		return;
+	}
+	r->unknown_ns = r->unknown_ns ? r->unknown_ns : clk_wall_ns();
+	snprintf(s->problem, sizeof(s->problem), "outcome unknown since %s: %s",
+		 clk_iso(r->unknown_ns, since, sizeof(since)), err->msg);
 }
 
 /* Does all of ops if this process leads and, with next, the head is as it left it; the head
@@ -507,7 +561,7 @@ static int transact(struct replica *r, const struct etcd_op *ops, int n_ops,
 				"etcd did not say while the lease ran what it has");
 			return give_up(r, err);
 		}
-		rc = etcd_transact(r->etcd, guards, next ? 2 : 1, ops, n_ops, left_ms(r), &done,
+		rc = etcd_transact(r->writer, guards, next ? 2 : 1, ops, n_ops, left_ms(r), &done,
 				   &revision, err);
 		if (rc == 0 && done) {
 			r->head = next ? *next : r->head;
@@ -516,10 +570,11 @@ static int transact(struct replica *r, const struct etcd_op *ops, int n_ops,
 			/* Another leads, or it has happened when no answer came. */
 			rc = settle(r, next, NULL, err);
 			done = rc == 0 && r->head.modified != was;
-			rc = rc || done ? rc : WEFT_EUNAVAIL;
+			rc = rc || done ? rc : err_set(err, WEFT_EUNAVAIL,
+						       "etcd has not done it yet");
 		}
-	} while (rc == WEFT_EUNAVAIL || rc == WEFT_ETIMEOUT);
-	note_problem(r, rc, err);
+		note_problem(r, rc, err);
+	} while (is_unknown(rc));
 	return rc == WEFT_ESTALE ? give_up(r, err) : rc;
 }
 
@@ -555,19 +610,56 @@ static int write_parts(struct replica *r, const char *folder, int64_t position, 
 	return rc;
 }
 
-static int publish(void *arg, const struct store_entry *e, struct err *err)
+/* The first few of the queue, as one transaction of etcd's; or one that is too large for that. */
+static int publish_some(struct replica *r, struct err *err)
 {
-	struct replica *r = arg;
+	char names[MAX_BATCH][MAX_KEY], name[MAX_KEY], text[256];
+	struct etcd_op ops[MAX_BATCH + 1];
+	struct unpublished *u = STAILQ_FIRST(&r->queue);
 	struct head next = r->head;
-	int rc;
+	size_t bytes = 0;
+	int n = 0;
 
-	next.position = e->position;
-	set_digest(&next, e->digest);
-	rc = write_parts(r, "log", e->position, e->changes, e->len, &next, NULL, 0, err);
-	if (rc == 0) {
-		r->log_bytes += (int64_t)e->len;
+	if (u->len > ETCD_MAX_VALUE) {
+		next.position = u->position;
+		set_digest(&next, u->digest);
+		return write_parts(r, "log", u->position, u->changes, u->len, &next, NULL, 0, err);
 	}
-	return rc ? err_wrap(err, "the change is not recorded") : 0;
+	for (; u && n < MAX_BATCH && bytes + u->len <= ETCD_MAX_VALUE; u = STAILQ_NEXT(u, link)) {
+		ops[n] = (struct etcd_op){
+			.kind = ETCD_PUT, .value = u->changes, .len = u->len,
+			.key = key(r, names[n], "log/%016" PRIx64 "/%04x", u->position, 0),
+		};
+		bytes += u->len;
+		next.position = u->position;
+		set_digest(&next, u->digest);
+		n++;
+	}
+	head_print(&next, text, sizeof(text));
+	ops[n++] = (struct etcd_op){ .kind = ETCD_PUT, .key = key(r, name, "head"), .value = text,
+				     .len = strlen(text) };
+	return transact(r, ops, n, &next, err);
+}
+
+/* All of the queue is in etcd, or why it is not. */
+static int publish_all(struct replica *r, struct err *err)
+{
+	struct unpublished *u;
+	int rc = 0;
+
+	while (rc == 0 && !STAILQ_EMPTY(&r->queue)) {
+		rc = publish_some(r, err);
+		while (rc == 0 && (u = STAILQ_FIRST(&r->queue)) &&
+		       u->position <= r->head.position) {
+			r->log_bytes += (int64_t)u->len;
+			STAILQ_REMOVE_HEAD(&r->queue, link);
+			free(u);
+		}
+		if (rc == 0) {
+			store_set_published(r->store, r->head.position);
+		}
+	}
+	return rc;
 }
 
 /* Replaces the log so far by all that it made. */
@@ -595,9 +687,54 @@ static int write_snapshot(struct replica *r, struct err *err)
 	if (rc == 0) {
 		r->log_bytes = 0;
 		/* Only memory of etcd's is lost when it fails. */
-		etcd_compact(r->etcd, r->head.modified, CALL_MS, NULL);
+		etcd_compact(r->writer, r->head.modified, CALL_MS, NULL);
 	}
 	return rc;
+}
+
+/* Writes until all is written: what etcd refuses is kept here, and cannot be taken back. */
+static void write_log(void *arg)
+{
+	struct replica *r = arg;
+	struct err err = { 0 };
+
+	while (!STAILQ_EMPTY(&r->queue) || r->log_bytes > MAX_LOG_BYTES ||
+	       r->head.position - r->head.snapshot > MAX_LOG_POSITIONS) {
+		if (STAILQ_EMPTY(&r->queue) ? write_snapshot(r, &err) : publish_all(r, &err)) {
+			co_poll(NULL, RETRY_MS);
+		}
+	}
+}
+
+static void log_is_written(void *arg)
+{
+	((struct replica *)arg)->writes = false;
+}
+
+static void publish(void *arg, const struct store_entry *e)
+{
+	struct replica *r = arg;
+	struct unpublished *u = x_alloc(1, sizeof(*u) + e->len);
+
+	u->position = e->position;
+	memcpy(u->digest, e->digest, sizeof(u->digest));
+	memcpy(u->changes, e->changes, e->len);
+	u->len = e->len;
+	STAILQ_INSERT_TAIL(&r->queue, u, link);
+	if (!r->writes) {
+		r->writes = true;
+		co_start(r->loop, write_log, log_is_written, r);
+	}
+}
+
+static void drop_queue(struct replica *r)
+{
+	struct unpublished *u;
+
+	while ((u = STAILQ_FIRST(&r->queue))) {
+		STAILQ_REMOVE_HEAD(&r->queue, link);
+		free(u);
+	}
 }
 
 /* What one who led before has left behind the head. */
@@ -624,7 +761,7 @@ static int begin_log(struct replica *r, struct err *err)
 /* From now on the store's transactions go to the others. */
 static int begin_term(struct replica *r, struct err *err)
 {
-	int rc = read_state(r, &r->head, NULL, err);
+	int rc = read_state(r, r->etcd, &r->head, NULL, err);
 
 	if (rc == 0 && !r->term) {
 		rc = err_set(err, WEFT_ESTALE, "etcd has ended the lease already");
@@ -637,6 +774,8 @@ static int begin_term(struct replica *r, struct err *err)
 		if (rc == 0 && knows_more(r)) {
 			log_warn("weftd", "etcd is older than it was: it gets what it has lost");
 			rc = write_snapshot(r, err);
+		} else if (rc == 0 && r->head.format != STORE_VERSION) {
+			rc = write_snapshot(r, err);	/* what was before it goes */
 		}
 	} else if (rc == 0) {
 		rc = begin_log(r, err);
@@ -645,10 +784,7 @@ static int begin_term(struct replica *r, struct err *err)
 		store_publish(r->store, publish, r);
 		rc = store_new_term(r->store, err);
 	}
-	if (rc == 0 && r->head.format != STORE_VERSION) {
-		rc = write_snapshot(r, err);	/* what was before it goes */
-	}
-	return rc;
+	return rc ? rc : publish_all(r, err);
 }
 
 static int take_leader_key(struct replica *r, struct err *err)
@@ -679,10 +815,14 @@ static int lead(struct election *e, const struct store_lease *seen, struct err *
 	if (rc) {
 		return rc;
 	}
+	r->writes = true;
 	rc = begin_term(r, err);
+	r->writes = false;
 	r->leads = rc == 0;
+	e->proven_ns = r->proven_ns;
 	if (rc) {
 		store_publish(r->store, NULL, NULL);
+		drop_queue(r);
 		etcd_lease_end(r->etcd, r->lease, CALL_MS, NULL);
 		r->lease = 0;
 	}
@@ -707,36 +847,32 @@ static void take_members(struct replica *r, const struct etcd_pairs *members)
 	}
 }
 
-static int beat(struct election *e, int64_t *proven_ns, struct err *err)
+/* While it writes, that says what is wrong. */
+static void note_beat(struct replica *r, int rc, const struct err *err)
+{
+	if (!r->writes) {
+		note_problem(r, rc, err);
+	}
+}
+
+static int beat(struct election *e, struct err *err)
 {
 	struct replica *r = replica_of(e);
 	struct etcd_pairs members = { 0 };
 	int rc;
 
-	*proven_ns = r->proven_ns;
-	if (store_is_behind(r->store)) {
-		return err_set(err, WEFT_ESTALE, "the disk refused what others have already");
-	}
 	rc = keep_lease(r, err);
+	e->proven_ns = r->proven_ns;
 	if (rc) {
-		note_problem(r, rc, err);
+		note_beat(r, rc, err);
 		return rc;
 	}
-	*proven_ns = r->proven_ns;
 	rc = settle(r, NULL, &members, err);
 	if (rc == 0) {
 		take_members(r, &members);
 	}
 	etcd_pairs_fini(&members);
-	if (rc == 0 && e->status.problem[0]) {
-		r->told = -1;	/* what was refused may be taken now */
-		rc = tell_position(r, err);
-	}
-	note_problem(r, rc, err);
-	if (rc == 0 && (r->log_bytes > MAX_LOG_BYTES ||
-			r->head.position - r->head.snapshot > MAX_LOG_POSITIONS)) {
-		rc = write_snapshot(r, err);
-	}
+	note_beat(r, rc, err);
 	return rc;
 }
 
@@ -744,6 +880,9 @@ static int yield(struct election *e, struct err *err)
 {
 	struct replica *r = replica_of(e);
 
+	while (r->writes) {
+		co_poll(NULL, IDLE_MS);
+	}
 	store_publish(r->store, NULL, NULL);
 	return r->lease ? etcd_lease_end(r->etcd, r->lease, CALL_MS, err) : 0;
 }
@@ -754,11 +893,13 @@ static void free_replica(struct election *e)
 {
 	struct replica *r = replica_of(e);
 
+	drop_queue(r);
 	etcd_free(r->etcd);
+	etcd_free(r->writer);
 	free(r);
 }
 
-int replica_election(struct store *store, const struct replica_config *cfg,
+int replica_election(uv_loop_t *loop, struct store *store, const struct replica_config *cfg,
 		     struct election **out, struct err *err)
 {
 	struct replica *r = x_new(1, sizeof(*r));
@@ -769,7 +910,9 @@ int replica_election(struct store *store, const struct replica_config *cfg,
 		.look = look, .lead = lead, .beat = beat, .yield = yield, .wait_fd = wait_fd,
 		.free = free_replica,
 	};
+	r->loop = loop;
 	r->store = store;
+	STAILQ_INIT(&r->queue);
 	r->lease_ns = cfg->lease_ms * NS_PER_MS;
 	r->told = -1;
 	r->wait_fd = -1;
@@ -778,8 +921,9 @@ int replica_election(struct store *store, const struct replica_config *cfg,
 		free(r);
 		return err_set(err, WEFT_EINVAL, "--etcd-prefix: too long");
 	}
-	rc = etcd_new(cfg->members, &cfg->tls, &r->etcd, err);
-	if (rc) {
+	if ((rc = etcd_new(cfg->members, &cfg->tls, &r->etcd, err)) ||
+	    (rc = etcd_new(cfg->members, &cfg->tls, &r->writer, err))) {
+		etcd_free(r->etcd);
 		free(r);
 		return rc;
 	}

@@ -24,16 +24,17 @@ static int look(struct election *e, struct err *err)
 
 static int lead(struct election *e, const struct store_lease *seen, struct err *err)
 {
+	e->proven_ns = clk_boot_ns();
 	return store_lead(shared_of(e)->store, seen, shared_of(e)->self, err);
 }
 
-static int beat(struct election *e, int64_t *proven_ns, struct err *err)
+static int beat(struct election *e, struct err *err)
 {
 	struct store *store = shared_of(e)->store;
 	int64_t began = clk_boot_ns();
 	int r = store_beat(store, err);
 
-	*proven_ns = r ? 0 : began;
+	e->proven_ns = r ? e->proven_ns : began;
 	if (store_lease(store, &e->status.leader, NULL) ||
 	    e->status.leader.term != store_fence(store)) {
 		return r ? WEFT_ESTALE : err_set(err, WEFT_ESTALE, "another leads");
@@ -57,7 +58,8 @@ struct election *shared_store_election(struct store *store, const char *self)
 	struct shared_store *s = x_new(1, sizeof(*s));
 
 	s->base = (struct election){
-		.look = look, .lead = lead, .beat = beat, .yield = yield, .free = free_shared,
+		.is_local = true, .look = look, .lead = lead, .beat = beat, .yield = yield,
+		.free = free_shared,
 	};
 	s->store = store;
 	snprintf(s->self, sizeof(s->self), "%s", self);

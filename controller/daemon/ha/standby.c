@@ -14,6 +14,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/coroutine/coroutine.h"
 
 #define NS_PER_MS 1000000
 
@@ -28,7 +29,10 @@ struct standby {
 	int64_t lease_ms;
 	struct store_lease seen;
 	int64_t seen_ns;	/* monotonic: when it was new; 0: never */
-	bool ended_once;
+	bool looks;		/* a look, and what follows on it, is under way */
+	bool leads;
+	int wait_fd;		/* as the last look left it */
+	bool stopping, ended_once;
 	void (*ended)(bool leads, void *arg);
 	void *arg;
 };
@@ -57,8 +61,11 @@ int standby_permit(struct standby *s, const char *path, struct err *err)
 	}
 	for (size_t i = 0; i < sizeof(answered) / sizeof(*answered); i++) {
 		if (strcmp(path, answered[i]) == 0) {
-			/* As it is now; on_time finds out what it means. */
-			s->election->look(s->election, &ignored);
+			/* As it is now, where that costs nothing; on_time finds out what it
+			 * means. */
+			if (s->election->is_local) {
+				s->election->look(s->election, &ignored);
+			}
 			return 0;
 		}
 	}
@@ -76,13 +83,14 @@ static void on_change(void *arg)
 	on_time(&((struct standby *)arg)->timer);
 }
 
-static void end(struct standby *s, bool leads)
+/* Once it leads, or is to stop, and nothing is under way. */
+static void end(struct standby *s)
 {
-	if (!s->ended_once) {
+	if (!s->ended_once && !s->looks) {
 		s->ended_once = true;
 		uv_timer_stop(&s->timer);
 		part_wait_stop(&s->wait);
-		s->ended(leads, s->arg);
+		s->ended(s->leads, s->arg);
 	}
 }
 
@@ -99,7 +107,7 @@ static void take_over(struct standby *s)
 	log_warn("weftd", "%s%s; this one leads now (term %llu)",
 		 standby_leader(s), s->seen.holder[0] ? " is silent" : " leads",
 		 (unsigned long long)store_fence(s->env->store));
-	end(s, true);
+	s->leads = true;
 }
 
 /* Says when it begins that nothing is known of the others; the status has the newest reason. */
@@ -113,16 +121,15 @@ static void tell_problem(struct standby *s, const char *why)
 	snprintf(status->problem, sizeof(status->problem), "%s", why);
 }
 
-static void on_time(uv_timer_t *timer)
+/* Who leads, and whether this one does from now on. */
+static void look(void *arg)
 {
-	struct standby *s = timer->data;
+	struct standby *s = arg;
 	const struct store_lease *lease = &s->election->status.leader;
 	struct err err = { 0 };
 	int64_t now;
 
-	if (s->ended_once) {
-		return;
-	}
+	s->wait_fd = -1;
 	if (s->election->look(s->election, &err)) {
 		tell_problem(s, err.msg);
 		return;
@@ -137,11 +144,33 @@ static void on_time(uv_timer_t *timer)
 		s->seen = *lease;
 		s->seen_ns = now;
 	}
-	if (!lease->holder[0] || now - s->seen_ns > s->lease_ms * NS_PER_MS) {
+	if (!s->stopping && (!lease->holder[0] ||
+			     now - s->seen_ns > s->lease_ms * NS_PER_MS)) {
 		take_over(s);
 	}
-	if (!s->ended_once && s->election->wait_fd) {
-		part_wait_start(s->env, s->election->wait_fd(s->election), on_change, s, &s->wait);
+	if (!s->leads && s->election->wait_fd) {
+		s->wait_fd = s->election->wait_fd(s->election);
+	}
+}
+
+static void after_look(void *arg)
+{
+	struct standby *s = arg;
+
+	s->looks = false;
+	part_wait_start(s->env, s->wait_fd, on_change, s, &s->wait);
+	if (s->leads || s->stopping) {
+		end(s);
+	}
+}
+
+static void on_time(uv_timer_t *timer)
+{
+	struct standby *s = timer->data;
+
+	if (!s->looks && !s->ended_once) {
+		s->looks = true;
+		co_start(s->env->loop, look, after_look, s);
 	}
 }
 
@@ -152,7 +181,8 @@ static void on_signal(uv_signal_t *handle, int number)
 	(void)number;
 	if (!s->ended_once) {
 		notify_send("STOPPING=1");
-		end(s, false);
+		s->stopping = true;
+		end(s);
 	}
 }
 

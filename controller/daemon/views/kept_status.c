@@ -20,6 +20,7 @@
 /* Numbers that grow with what an answer is made from. */
 struct status_basis {
 	uint64_t changes, devices, written;
+	int64_t published;
 	bool was_read, applied;
 	bool settled;		/* what is shown changes only where it is counted */
 };
@@ -52,7 +53,8 @@ static struct status_basis basis_of(const struct views *views)
 
 	return (struct status_basis){
 		.changes = env->changes, .devices = apply_version(env->apply),
-		.written = store_written(env->store), .was_read = env->was_read,
+		.written = store_written(env->store),
+		.published = store_published(env->store), .was_read = env->was_read,
 		.applied = env->applied, .settled = may_keep(views),
 	};
 }
@@ -60,7 +62,8 @@ static struct status_basis basis_of(const struct views *views)
 static bool is_same(const struct status_basis *a, const struct status_basis *b)
 {
 	return a->changes == b->changes && a->devices == b->devices && a->written == b->written &&
-	       a->was_read == b->was_read && a->applied == b->applied;
+	       a->published == b->published && a->was_read == b->was_read &&
+	       a->applied == b->applied;
 }
 
 /* Whether what is kept is the answer now. */

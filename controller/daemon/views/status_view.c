@@ -550,8 +550,10 @@ void daemon_status_free(struct daemon_status *s)
 	}
 }
 
-static void fill_leadership(const struct election *e, struct daemon_status *s)
+static void fill_leadership(const struct election *e, const struct store *store,
+			    struct daemon_status *s)
 {
+	char log[STORE_LOG_MAX];
 	const struct ha_status *from = &e->status;
 	Weft__V1__Leadership *m = &s->leadership;
 
@@ -560,6 +562,7 @@ static void fill_leadership(const struct election *e, struct daemon_status *s)
 	m->since_at_ns = from->leader.since_ns;
 	m->term = from->leader.term;
 	m->behind = from->behind;
+	m->unconfirmed = store_position(store, log) - store_published(store);
 	m->problem = (char *)from->problem;
 	m->n_standbys = (size_t)from->n_standbys;
 	m->standbys = s->standby_list;
@@ -661,7 +664,7 @@ int daemon_status_new(const struct views *d, struct daemon_status **out, struct 
 	s->m.devices = s->views.list;
 	fill_changes(d, s, found);
 	if (d->election) {
-		fill_leadership(d->election, s);
+		fill_leadership(d->election, d->env->store, s);
 	}
 	if (d->joint) {
 		fill_participants(d->joint, s);

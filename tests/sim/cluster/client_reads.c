@@ -106,7 +106,8 @@ static void note_status(const struct client *c, int weftd, const Weft__V1__Statu
 	const char *digest = none ? "" : s->config_sha256;
 	char target[CLIENT_TARGET];
 
-	if (c->silent || !leads(s)) {
+	/* What it says that others do not have yet may go with it, and no client was told of it. */
+	if (c->silent || !leads(s) || (s->leadership && s->leadership->unconfirmed)) {
 		return;
 	}
 	if (settled) {

@@ -368,13 +368,15 @@ int listen(int fd, int backlog)
 	return 0;
 }
 
+/* In the order in which they arrive: one that a link holds up is in no other's way. */
 static void add_pending(struct object *listener, struct object *o)
 {
 	struct object **q = &listener->pending;
 
-	while (*q) {
+	while (*q && (*q)->pending_at <= o->pending_at) {
 		q = &(*q)->next_pending;
 	}
+	o->next_pending = *q;
 	*q = o;
 	o->refs = 1;
 	listener->n_pending++;

@@ -512,6 +512,50 @@ static void test_too_many_connections(void **state)
 	stop(f);
 }
 
+/* The mark before what is held back, then that itself. */
+static void release(uv_timer_t *later)
+{
+	struct fixture *f = later->data;
+
+	rpc_server_release(f->server, 6);
+	f->limited++;
+	rpc_server_release(f->server, 7);
+}
+
+static int64_t hold(struct rpc_call *call, void *arg)
+{
+	struct fixture *f = arg;
+
+	if (strcmp(rpc_call_path(call), "/test.T/Status") == 0) {
+		return 0;
+	}
+	uv_timer_start(&f->later, release, 20, 0);
+	return 7;
+}
+
+/* Messages and ends are held back until their mark, and not those of other calls. */
+static void test_hold(void **state)
+{
+	struct fixture *f = start_as((struct rpc_server_config){ .hold = hold });
+	struct rpc_client *c = dial(f);
+	struct item request = item_named("x"), *reply;
+	struct err err = { 0 };
+
+	(void)state;
+	request.n = RPC_NOT_FOUND;
+	assert_int_equal(unary(c, "/test.T/Status", &request, &reply, &err), WEFT_ENOTFOUND);
+	assert_int_equal(f->limited, 0);
+	request.n = 1;
+	assert_int_equal(unary(c, "/test.T/Echo", &request, &reply, &err), 0);
+	rpc_free_message(&reply->base);
+	assert_int_equal(f->limited, 1);
+	request.n = -WEFT_EDENIED;
+	assert_int_equal(unary(c, "/test.T/Fail", &request, &reply, &err), WEFT_EDENIED);
+	assert_int_equal(f->limited, 2);
+	rpc_client_close(c);
+	stop(f);
+}
+
 static bool is_privileged(const struct rpc_peer *peer, void *arg)
 {
 	struct fixture *f = arg;
@@ -791,6 +835,7 @@ int main(void)
 		cmocka_unit_test(test_authorise),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_too_many_connections),
+		cmocka_unit_test(test_hold),
 		cmocka_unit_test(test_reserve),
 		cmocka_unit_test(test_first_call),
 		cmocka_unit_test(test_nobody_listens),
