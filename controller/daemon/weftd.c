@@ -20,6 +20,7 @@
 #include <uv.h>
 
 #include "controller/daemon/core/core.h"
+#include "controller/daemon/core/plan_process.h"
 #include "controller/daemon/joint/joint.h"
 #include "controller/daemon/daemon.h"
 #include "controller/dry_run/dry_run.h"
@@ -599,6 +600,9 @@ int daemon_main(int argc, char **argv)
 
 	set_allocators();
 	model_check_devices_by(dry_run_check);
+	if (argc > 1 && strcmp(argv[1], PLAN_PROCESS_MODE) == 0) {
+		return plan_process_main(argc, argv);
+	}
 	if (parse_options(argc, argv, &o, &err)) {
 		return report(&err);
 	}

@@ -66,6 +66,9 @@ tail -n +$(($(wc -l <"$T/log.before") + 1)) "$T/weftd.log" >"$T/log.after"
 [[ $(grep -c 'out of memory' "$T/log.after") == 1 ]] || { sed 's/^/# /' "$T/log.after"; false; }
 tap "and one line"
 daemon || exit 1
+# Its jobs are shown once they have been planned again.
+shown() { weft status --format json | jq -e '.jobs | length == 2'; }
+wait_for 20 shown
 what >"$T/after"
 cmp "$T/before" "$T/after" || { diff "$T/before" "$T/after" | sed 's/^/# /' | head -n 20; false; }
 tap "started again, all is as it was"

@@ -51,7 +51,7 @@ answers() { weft status --format json >"$T/now" && jq -e '.state != "reading"' "
 
 # ---- README ----------------------------------------------------------------
 
-for target in demo check deb install 'deps CROSS=aarch64-linux-gnu'; do
+for target in demo check deb install uninstall deps help; do
 	next "make $target"
 	# shellcheck disable=SC2086
 	make -n -C "$TOP" $target >"$T/out" 2>&1

@@ -45,7 +45,8 @@ static void make_old(const struct place *p, const char *const *texts, int n)
 	}
 	store_free(s);
 	sql(p, "ALTER TABLE replica DROP COLUMN published; DROP TABLE content; "
-	    "ALTER TABLE change_job DROP COLUMN ports; ALTER TABLE change_job DROP COLUMN circuits; "
+	    "ALTER TABLE change_job DROP COLUMN ports; "
+	    "ALTER TABLE change_job DROP COLUMN circuits; "
 	    "PRAGMA user_version = 18");
 }
 
