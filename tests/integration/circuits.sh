@@ -1,91 +1,86 @@
 #!/bin/bash
-# checklist 19: what arrives at a switch is measured before light is led into a
-# receiver, and a plan forecasts the power of each new lightpath by it, with
-# the loss of circuits that were measured before.
+# Circuits on request: the commands of docs/circuits.md, and what is refused.
 source "$(dirname "$0")/../lib.sh"
-mkdir "$T/light"
-lasers() { # POWER of h0's
-	printf 'laser pol.in1 %s\nlaser pol.in2 -1.2\n' "$1"
-	printf 'laser pol.in3 -1.0\nlaser pol.in4 -1.0\n'
+emulator ocs0 polatis-scpi 16x16 || exit 1
+cat >"$T/fabric.yaml" <<END
+weft: 1
+fabric: bed
+hosts:
+  - { name: dut, ports: "p[0-7]", rate: 100Gbps, reactivation: 1ms }
+  - { name: tg1, ports: "p[0-7]", rate: 100Gbps, reactivation: 1ms }
+switches:
+  - { name: ocs0, size: 16x16, driver: polatis-scpi, address: "${ADDR[ocs0]}",
+      timeout: 1s, options: { gap_ms: 1, settle_ms: 20 } }
+fibres:
+  - { from: "dut.p[0-7]", to: "ocs0.[1-8]" }
+  - { from: "tg1.p[0-7]", to: "ocs0.[9-16]" }
+END
+map() { control ocs0 map | grep , | tr -d ' ' | sort; }
+holds() { # IN,OUT...: just these, counted from 0
+	[[ $(map) == "$(printf '%s\n' "$@" | sort)" ]]
 }
-lasers -9.5 >"$T/light/wiring"
-emulator pol polatis-scpi 4x4 --plant "$T/light" || exit 1
-emulator ggn glimmerglass-tl1 4x4 || exit 1
-
-config() { # FILE NODES
-	cat >"$1" <<-END
-	weft: 1
-	fabric: light
-	hosts:
-	  - { name: "h[0-3]", ports: p0, rate: 100Gbps, launch: 0dBm,
-	      receive-min: -12dBm, receive-max: 0dBm, reactivation: 2s }
-	  - { name: "g[0-3]", ports: p0, rate: 100Gbps }
-	switches:
-	  - { name: pol, size: 4x4, driver: polatis-scpi, address: "${ADDR[pol]}",
-	      loss: 2dB, switch-time: 20ms, options: { power: in, gap_ms: 0 } }
-	  - { name: ggn, size: 4x4, driver: glimmerglass-tl1, address: "${ADDR[ggn]}",
-	      loss: 5dB, options: { gap_ms: 0 } }
-	fibres:
-	  - { from: "h[0-3].p0", to: "pol.[1-4]", loss: 1dB }
-	  - { from: "g[0-3].p0", to: "ggn.[1-4]" }
-	jobs:
-	  - { name: jh, nodes: [${2//x/h}], collective: allreduce, size: 1MiB, topology: "UniRing(1,4)" }
-	  - { name: jg, nodes: [${2//x/g}], collective: allreduce, size: 1MiB, topology: "UniRing(1,4)" }
-	END
-}
-config "$T/one.yaml" "x0, x1, x2, x3"
-config "$T/two.yaml" "x3, x2, x1, x0"
-
-# holds WHAT FILTER: of the JSON of the last command.
-holds() {
-	jq -e "$2" "$T/out" >/dev/null || {
-		echo "# not so: $2"
-		jq -c .lightpaths "$T/out" | head -c 3000
-		echo
-		false
-	}
-	tap "$1"
-}
-
-DAEMON_OPTIONS=(--poll 0)
 daemon || exit 1
-expect 65 "a laser that is too weak by its measure" weft apply -f "$T/one.yaml"
-has err "is refused with what was measured and what is launched" \
-	'h0\.p0 -> h1\.p0: -9\.5dBm measured at pol in 1 \(0dBm launched\), 3dB lost from there on: -12\.5dBm would reach the receiver, -12dBm is the least'
-control pol map | grep -q ,
-[[ $? == 1 ]]
-tap "and nothing is connected"
+expect 0 "the fabric" weft apply -f "$T/fabric.yaml"
+mapfile -t printed < <(sed -n 's/^    \(weft [^#]*[^ #]\) *\(#.*\)\?$/\1/p' "$TOP/docs/circuits.md")
+[[ ${#printed[@]} == 4 ]]
+tap "the page has four commands"
+# shellcheck disable=SC2086
+expect 0 "${printed[0]}" ${printed[0]}
+holds 0,8 8,0 1,9 9,1
+tap "  are made"
+# shellcheck disable=SC2086
+expect 2 "${printed[1]}" ${printed[1]}
+has out "  says which group" 'bed'
+# shellcheck disable=SC2086
+expect 0 "${printed[2]}" ${printed[2]}
 
-lasers -5.5 >"$T/light/wiring"
-expect 2 "one that is weaker than it should be" weft plan -f "$T/one.yaml" --lightpaths
-has err "is told" 'warning: h0\.p0: -1dBm should arrive at pol in 1, -5\.5dBm is measured'
-has out "with its forecast" \
-	'h0\.p0 +h1\.p0 +-1 dBm +-5\.5 dBm +4 dB +-8\.5 dBm +3\.5 dB +1 \+ pol 2 \+ 1'
-lasers -60 >"$T/light/wiring"
-expect 2 "one that is off" weft plan -f "$T/one.yaml" --lightpaths
-has err "is told as well" 'warning: h0\.p0: -1dBm should arrive at pol in 1, and no light does'
-has out "and planned with by its launch" 'h0\.p0 +h1\.p0 +-1 dBm +no signal +4 dB +-4 dBm'
-
-lasers -1.1 >"$T/light/wiring"
-expect 2 "as JSON" weft plan -f "$T/one.yaml" --format json
-holds "what is launched and measured" '.warnings == [] and (.lightpaths |
-	map(select(.from == "h0.p0"))[0] | .measured_mdbm == -1100 and
-	.launched_mdbm == -1000 and .expected_min_mdbm == -4100 and
-	.expected_max_mdbm == -4000 and .margin_mdb == 4000)'
-holds "and nothing goes dark" '.outages.links == [] and .outages.hosts == []'
-expect 0 "applied" weft apply -f "$T/one.yaml"
-expect 2 "the other way round" weft plan -f "$T/two.yaml" --lightpaths
-has out "each receiver is dark for the switch and its transceiver" \
-	'h0\.p0 +h1\.p0 +stage [12] +[0-9.]+ s'
-has out "in all of a host" '^ *h2 +2 +[0-9.]+ s'
-has out "and of a job" '^ *jh +4 +[0-9.]+ s'
-expect 0 "applied too" weft apply -f "$T/two.yaml"
-expect 2 "and back" weft plan -f "$T/one.yaml" --format json
-holds "by what the circuits lost, where that was measured" '
-	[.lightpaths[] | select(.job == "jg") | .elements[1] |
-	 .source == "learned" and .loss_mdb < 1500] == [true, true, true, true]
-	and ([.lightpaths[] | select(.job == "jh") | .elements[1] |
-	      .source == "configured" and .loss_mdb == 2000] | all)'
-holds "four links of each job go" '(.outages.links | length) == 8 and
-	(.outages.jobs | map(.links)) == [4, 4]'
+expect 0 "the same again" weft circuit add dut.p0 tg1.p0 dut.p1 tg1.p1 --name bed --lease 2h
+holds 0,8 8,0 1,9 9,1
+tap "  changes nothing"
+expect 75 "a port that is held" weft circuit add dut.p0 tg1.p5 --name other --format json
+has out "  with the reason" '"reason": "held"'
+cat "$T/err" >>"$T/out"
+has out "  and the group" 'bed'
+expect 65 "a port that is not there" weft circuit add dut.p0 tg1.p9 --name x
+has err "  by its name" "tg1 has no port 'p9'"
+expect 65 "a lease of zero" weft circuit add dut.p4 tg1.p4 --name x --lease 0s
+expect 0 "one way" weft circuit add dut.p2 tg1.p3 --name tap --one-way
+holds 0,8 8,0 1,9 9,1 2,11
+tap "  is one cross-connect"
+echo 'dut.p0 tg1.p0
+dut.p4 tg1.p4' >"$T/bed"
+expect 0 "a group becomes what a file says" weft circuit set bed "$T/bed"
+holds 0,8 8,0 4,12 12,4 2,11
+tap "  and no other is moved"
+expect 0 "twice is once" weft circuit set bed "$T/bed"
+expect 65 "there is no schedule" weft schedule export --job bed --to json -o "$T/s"
+has err "  and why" 'circuits and no collective'
+expect 75 "a group is made whole or not at all" weft circuit add dut.p5 tg1.p5 dut.p6 tg1.p4 --name late
+holds 0,8 8,0 4,12 12,4 2,11
+tap "  nothing of it is there"
+expect 0 "hosts by ports" weft job request pair --nodes dut,tg1 --ports "p[6-7]" -c allreduce \
+	--size 1MB -t "Multi(K(2),2)"
+holds 0,8 8,0 4,12 12,4 2,11 6,14 14,6 7,15 15,7
+tap "  beside circuits of the same hosts"
+expect 75 "a port of that job" weft circuit add dut.p6 tg1.p5 --name late
+has err "  which says so" 'pair'
+expect 0 "ends" weft job release pair
+control ocs0 "fault ignore-port=o13" >"$T/out"
+expect 2 "in part" weft circuit add dut.p5 tg1.p5 dut.p7 tg1.p7 --name part --partial
+control ocs0 clear >"$T/out"
+expect 0 "ends" weft circuit remove part
+kill -9 "${PID[weftd]}"
+wait "${PID[weftd]}" 2>"$T/killed"
+unset "PID[weftd]"
+daemon || exit 1
+known() { weft circuit list --format json | grep -q tap; }
+wait_for 20 known
+tap "groups outlive weftd"
+holds 0,8 8,0 4,12 12,4 2,11
+tap "  as they were"
+expect 0 "by a port of it" weft circuit remove dut.p2
+# shellcheck disable=SC2086
+expect 0 "${printed[3]}" ${printed[3]}
+holds ""
+tap "  are gone"
 finish

@@ -161,6 +161,8 @@ const TESTS = {
 		assert.strictEqual(asked.at(-1).job.name, "js");
 		const [list] = await ask(jobs, "ListJobs", { name: "js" });
 		assert.strictEqual(list.jobs.length, 1);
+		const [renewed] = await ask(jobs, "RenewJob", { name: "js", duration_ns: 1e12 });
+		assert.strictEqual(renewed.job.name, "js");
 		const over = await ask(jobs, "ReleaseJob", { name: "js" });
 		assert(["JOB_STATE_ENDED", "JOB_STATE_FAILED"].includes(over.at(-1).job.state), over);
 		assert.strictEqual(await codeOf(ask(jobs, "ReleaseJob", { name: "js" })),

@@ -170,7 +170,7 @@ for path in /run/netns/weft."$F".* /run/weft-testbed/weft."$F".*; do
 	[[ ! -e $path ]]
 	tap "nothing is left of ${path##*/}"
 done
-sed 's/driver: linux-ring/driver: sim-ring/; s/options: { fabric: .*//' "$T/two.yaml" >"$T/sim.yaml"
+sed 's/driver: linux-ring/driver: sim-ring/; s/^\( *\)options: { fabric: .*/\1timeout: 1s/' "$T/two.yaml" >"$T/sim.yaml"
 expect 65 "a ring with another driver" weft testbed up "$T/sim.yaml"
 has err "is named" 'ring0: its driver is sim-ring; in a testbed it must be linux-ring'
 finish
