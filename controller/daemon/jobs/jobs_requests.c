@@ -53,6 +53,18 @@ static int check_name(const struct jobs *jobs, const char *name, bool replace, s
 	return 0;
 }
 
+/* Before anything is looked for, or made for them. */
+static int check_counts(const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	if (q->n_nodes > MODEL_MAX_HOSTS) {
+		return err_set(err, WEFT_ELIMIT, "nodes: %zu are more than %d", q->n_nodes,
+			       MODEL_MAX_HOSTS);
+	}
+	return q->n_circuits > MODEL_MAX_SIDE ?
+	       err_set(err, WEFT_ELIMIT, "circuits: %zu are more than %d", q->n_circuits,
+		       MODEL_MAX_SIDE) : 0;
+}
+
 /* Circuits are all that a job of circuits has. */
 static int check_kind(const Weft__V1__RequestJobRequest *q, struct err *err)
 {
@@ -60,10 +72,6 @@ static int check_kind(const Weft__V1__RequestJobRequest *q, struct err *err)
 			   q->topology[0] || q->algorithm[0] || q->min_ports || q->ring[0] ||
 			   q->channels || q->n_ports > 0 || q->port_count || q->repair;
 
-	if (q->n_circuits > MODEL_MAX_SIDE) {
-		return err_set(err, WEFT_ELIMIT, "circuits: %zu are more than %d", q->n_circuits,
-			       MODEL_MAX_SIDE);
-	}
 	if (q->n_circuits > 0 && hosts) {
 		return err_set(err, WEFT_EINVAL, "circuits: a job of circuits has no hosts, "
 			       "collective, ports or repair beside them");
@@ -116,10 +124,6 @@ static int check_numbers(const Weft__V1__RequestJobRequest *q, struct err *err)
 	if (q->n_nodes == 0 && (q->count < 2 || q->count > MODEL_MAX_HOSTS)) {
 		return err_set(err, WEFT_EINVAL, "count: %d is not 2 to %d",
 			       q->count, MODEL_MAX_HOSTS);
-	}
-	if (q->n_nodes > MODEL_MAX_HOSTS) {
-		return err_set(err, WEFT_ELIMIT, "nodes: %zu are more than %d", q->n_nodes,
-			       MODEL_MAX_HOSTS);
 	}
 	if (q->n_nodes > 0 && q->count && (size_t)q->count != q->n_nodes) {
 		return err_set(err, WEFT_EINVAL, "count: %d, but %zu nodes", q->count, q->n_nodes);
@@ -406,7 +410,7 @@ void handle_request_job(struct rpc_call *call, const ProtobufCMessage *msg, void
 	if (!env_may_change(jobs->env, call)) {
 		return;
 	}
-	if (check_fabric(jobs, &err) ||
+	if (check_counts((const void *)msg, &err) || check_fabric(jobs, &err) ||
 	    named_request_init(&named, apply_fabric(jobs->env->apply), (const void *)msg, &err) ||
 	    find_or_make(jobs, call, &named.q, &j, &err)) {
 		rpc_finish_err(call, &err);
