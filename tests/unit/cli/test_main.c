@@ -262,16 +262,20 @@ static void test_plan_offline(void **state)
 	assert_non_null(strstr(f->err, "dark"));
 	assert_int_equal(number(f, "add"), 8);
 	assert_false(truth(f, "nothing_to_do"));
-	assert_int_equal(weft(f, "weft plan @/f.yaml --color never -q"), 2);
-	assert_string_equal(f->err, "");
+	assert_int_equal(weft(f, "weft plan @/f.yaml --color never"), 2);
+	assert_non_null(strstr(f->err, "planning against dark devices"));
 	assert_non_null(strstr(f->out, "+ ocs0  in 1 -> out "));
+	assert_int_equal(weft(f, "weft plan @/f.yaml -q"), 2);
+	assert_string_equal(f->err, "");
+	assert_string_equal(f->out, "");
+	assert_int_equal(weft(f, "weft plan @/f.yaml --color never"), 2);
 	assert_non_null(strstr(f->out, "gpu0.p0 -> "));
 	assert_non_null(strstr(f->out, "8 to add, 0 to delete, 0 kept, 0 "
 				       "programs to load\n"));
 	assert_null(strstr(f->out, "\033"));
 	assert_int_equal(weft(f, "weft plan @/f.yaml --color always"), 2);
 	assert_non_null(strstr(f->out, "\033[32m+\033[0m ocs0"));
-	assert_int_equal(weft(f, "weft plan -f @/f.yaml -o @/p -q"), 2);
+	assert_int_equal(weft(f, "weft plan -f @/f.yaml -o @/p"), 2);
 	assert_int_equal(weft(f, "weft apply @/p"), 69);
 	assert_int_equal(weft(f, "weft plan"), 69);
 }
@@ -408,7 +412,7 @@ static void test_schedule_cost(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(weft(f, "weft schedule make -t C(16,{1,4}) -c "
-				 "allreduce -o @/s.pb -q"), 0);
+				 "allreduce -o @/s.pb"), 0);
 	assert_int_equal(weft(f, "weft schedule cost @/s.pb --alpha 10us "
 				 "--bandwidth 100Gbps --size 1MB --format "
 				 "json"), 0);
@@ -430,7 +434,7 @@ static void test_simulate(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(weft(f, "weft schedule make -t C(16,{1,4}) -c allreduce -o @/s.pb -q"), 0);
+	assert_int_equal(weft(f, "weft schedule make -t C(16,{1,4}) -c allreduce -o @/s.pb"), 0);
 	assert_int_equal(weft(f, "weft schedule simulate @/s.pb --alpha 10us --bandwidth 100Gbps "
 				 "--size 1MB --hop 1us --svg @/s.svg --format json"), 0);
 	expect_text(f, "mode", "lockstep");
@@ -451,7 +455,7 @@ static void test_broken_schedule(void **state)
 	char *at;
 
 	assert_int_equal(weft(f, "weft schedule make -t Ring(3) -c allgather "
-				 "-o @/s.json -q"), 0);
+				 "-o @/s.json"), 0);
 	assert_int_equal(weft(f, "weft schedule export @/s.json"), 0);
 	write_file(f, "cut.json", "{}");
 	assert_int_equal(weft(f, "weft schedule verify @/cut.json"), 65);
@@ -482,7 +486,7 @@ static void test_not_supported(void **state)
 		assert_string_equal(f->out, "");
 	}
 	assert_int_equal(weft(f, "weft schedule make -t Ring(3) -c allgather "
-				 "-o @/s.pb -q"), 0);
+				 "-o @/s.pb"), 0);
 	assert_int_equal(weft(f, "weft schedule export @/s.pb --to tea"), 64);
 }
 

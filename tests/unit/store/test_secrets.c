@@ -203,7 +203,9 @@ static void exports_have_none(void **state)
 	assert_null(strstr(err.msg, WORD));
 	buf_reset(&text);
 	/* As an older weft exports it. */
-	sql(&p, "PRAGMA user_version = 21");
+	sql(&p, "ALTER TABLE change_job ADD COLUMN ports TEXT NOT NULL DEFAULT '';"
+	    "ALTER TABLE change_job ADD COLUMN circuits TEXT NOT NULL DEFAULT '';"
+	    "PRAGMA user_version = 21");
 	assert_int_equal(store_export(p.path, &everything, &text, &err), 0);
 	assert_non_null(memmem(text.data, text.len, WORD, strlen(WORD)));
 	if (store_import(to.path, "text", text.data, text.len, false, &done, &err)) {
