@@ -265,10 +265,6 @@ static void test_plan_offline(void **state)
 	assert_int_equal(weft(f, "weft plan @/f.yaml --color never"), 2);
 	assert_non_null(strstr(f->err, "planning against dark devices"));
 	assert_non_null(strstr(f->out, "+ ocs0  in 1 -> out "));
-	assert_int_equal(weft(f, "weft plan @/f.yaml -q"), 2);
-	assert_string_equal(f->err, "");
-	assert_string_equal(f->out, "");
-	assert_int_equal(weft(f, "weft plan @/f.yaml --color never"), 2);
 	assert_non_null(strstr(f->out, "gpu0.p0 -> "));
 	assert_non_null(strstr(f->out, "8 to add, 0 to delete, 0 kept, 0 "
 				       "programs to load\n"));
