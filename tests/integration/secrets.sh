@@ -81,7 +81,10 @@ aged() {
 	db.execute("DELETE FROM config WHERE hash <> (SELECT config FROM change WHERE id = (SELECT applied FROM state))")
 	db.execute("UPDATE config SET hash = ?, text = ?", (new, text))
 	db.execute("UPDATE change SET config = ?", (new,))
+	db.execute("DROP TABLE content")
 	db.execute("ALTER TABLE replica DROP COLUMN published")
+	db.execute("ALTER TABLE change_job DROP COLUMN ports")
+	db.execute("ALTER TABLE change_job DROP COLUMN circuits")
 	db.execute("PRAGMA user_version = 18")
 	db.commit()
 	END
