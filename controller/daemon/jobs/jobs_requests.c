@@ -60,6 +60,10 @@ static int check_counts(const Weft__V1__RequestJobRequest *q, struct err *err)
 		return err_set(err, WEFT_ELIMIT, "nodes: %zu are more than %d", q->n_nodes,
 			       MODEL_MAX_HOSTS);
 	}
+	if (q->n_ports > MODEL_MAX_PORTS / (q->n_nodes > 0 ? q->n_nodes : 1)) {
+		return err_set(err, WEFT_ELIMIT, "ports: %zu of each of %zu nodes are more than %d",
+			       q->n_ports, q->n_nodes, MODEL_MAX_PORTS);
+	}
 	return q->n_circuits > MODEL_MAX_SIDE ?
 	       err_set(err, WEFT_ELIMIT, "circuits: %zu are more than %d", q->n_circuits,
 		       MODEL_MAX_SIDE) : 0;
@@ -93,9 +97,9 @@ static int check_ports(const struct model_fabric *f, const Weft__V1__RequestJobR
 	char name[3 * CONF_MAX_NAME];
 	int port, lanes, r = 0;
 
-	if (q->n_ports > MODEL_MAX_PORTS || q->port_count < 0 || (q->n_ports && q->port_count)) {
-		return err_set(err, WEFT_EINVAL, "ports or port_count is out of range, or both are "
-			       "there");
+	if (q->port_count < 0 || (q->n_ports && q->port_count)) {
+		return err_set(err, WEFT_EINVAL, "port_count is negative, or ports are named "
+			       "beside it");
 	}
 	if (q->ring[0] && (q->n_ports > 0 || q->port_count)) {
 		return err_set(err, WEFT_EINVAL, "ports: hosts on a ring have none");
