@@ -45,7 +45,7 @@ static int expand(const struct optree_params *p, struct optree_plan *plan, struc
 	}
 	rc = write_gather(p, plan, false, &plan->sched, err);
 
-	if (plan->groups && plan->groups->shape.sums) {
+	if (plan->groups && (plan->groups->shape.sums || plan->groups->shape.owners)) {
 		return rc;
 	}
 	if (!rc && (plan->kind == COLL_REDUCE_SCATTER || plan->kind == COLL_ALLREDUCE)) {

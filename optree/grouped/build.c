@@ -293,7 +293,9 @@ static int light_round(struct optree_groups *g, struct grouped_round *r, bool ca
 		painter_init(&a[dir], &arrays, g, r, dir);
 		count_load(&a[dir]);
 		paint_lengths(&a[dir]);
-		rc = careful && may_gain(&a[dir]) ? paint_together(&a[dir], err) : 0;
+		if ((careful || g->shape.owners) && may_gain(&a[dir])) {
+			rc = paint_together(&a[dir], err);
+		}
 		need = (a[dir].classes + a[dir].room - 1) / a[dir].room;
 		r->slots = need > r->slots ? need : r->slots;
 	}
@@ -308,7 +310,7 @@ static int light_round(struct optree_groups *g, struct grouped_round *r, bool ca
 }
 
 /* As many chunks as make every channel's share a whole number, or the most
- * allowed. */
+ * allowed; a multiple of units. */
 static int choose_chunks(const struct optree_groups *g, int max)
 {
 	int64_t q = 1;
@@ -318,11 +320,11 @@ static int choose_chunks(const struct optree_groups *g, int max)
 		int64_t need = x->width / rat_gcd(x->width, x->items);
 
 		q = q / rat_gcd(q, need) * need;
-		if (q > max) {
-			return max;
+		if (q > max / g->units) {
+			return max / g->units * g->units;
 		}
 	}
-	return (int)q;
+	return (int)q * g->units;
 }
 
 /* Links that light crosses, where they take time; of some nodes with some light the most that
@@ -351,8 +353,9 @@ static int64_t time_of(const struct optree_params *p, const struct optree_groups
 
 			for (size_t k = r->path; k < r->path + r->n_paths; k++) {
 				const struct grouped_path *x = &g->paths.v[k];
-				__int128 t = (x->items * g->chunks + x->width - 1) / x->width *
-					     chunk + links_of(p, x) * p->span_delay_ns * unit;
+				int64_t chunks = x->items * (g->chunks / g->units);
+				__int128 t = (chunks + x->width - 1) / x->width * chunk +
+					     links_of(p, x) * p->span_delay_ns * unit;
 
 				most = x->slot == slot && t > most ? t : most;
 			}

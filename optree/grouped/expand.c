@@ -47,6 +47,24 @@ static int32_t arc_of(const struct writer *w, const struct grouped_path *x)
 			       place(w, sink_of(w, x->src, x->dir, x->len)), x->dir ^ w->mirror);
 }
 
+/* A part of the vector, or piece of it: of shard by shard. */
+static int write_part(struct writer *w, int group, struct coll_xfer *t)
+{
+	int chunks = w->g->chunks, rc = 0;
+	struct grouped_part part = grouped_part(w->g, group);
+	int64_t unit = chunks / w->g->units, end = part.end * unit;
+
+	t->op = w->round->level < w->g->shape.owners ? COLL_OP_REDUCE : COLL_OP_COPY;
+	for (int64_t at = part.first * unit, next; at < end && !rc; at = next) {
+		next = (at / chunks + 1) * chunks < end ? (at / chunks + 1) * chunks : end;
+		t->origin = (int32_t)(at / chunks);
+		t->first = (int32_t)(at % chunks);
+		t->last = (int32_t)((next - 1) % chunks);
+		rc = coll_add(w->ring.out, t, w->err);
+	}
+	return rc;
+}
+
 /* A group's items, but for those that the sink has, or the whole vector. */
 static int write_hop(void *data, const struct grouped_hop *h)
 {
@@ -61,6 +79,9 @@ static int write_hop(void *data, const struct grouped_hop *h)
 					     ? COLL_OP_REDUCE : COLL_OP_COPY };
 	int rc = 0;
 
+	if (w->g->shape.owners) {
+		return write_part(w, h->group, &t);
+	}
 	for (t.origin = 0; t.origin < w->g->n && sums && !rc; t.origin++) {
 		rc = coll_add(w->ring.out, &t, w->err);
 	}
@@ -109,6 +130,10 @@ static int check_size(const struct optree_groups *g, struct err *err)
 	int64_t transfers = (int64_t)g->n * (g->shape.sums ? 2 * g->n + groups * groups
 							   : g->n + g->shape.stages);
 
+	if (g->shape.owners) {
+		transfers = 2 * (int64_t)g->n * g->n * g->shape.owners + 2 * (int64_t)g->paths.n;
+	}
+
 	if (g->lightpaths > COLL_MAX_LIGHTS || transfers > COLL_MAX_XFERS) {
 		return err_set(err, WEFT_ELIMIT, "%lld lights and %lld transfers: a written "
 			       "schedule holds at most %d and %d", (long long)g->lightpaths,
@@ -121,7 +146,7 @@ int grouped_expand(const struct optree_groups *g, const struct optree_params *p,
 		   struct coll_sched **out, struct err *err)
 {
 	struct writer w = { .g = g, .mirror = mirror, .ring.p = p, .err = err };
-	enum coll_kind kind = g->shape.sums ? COLL_ALLREDUCE : COLL_ALLGATHER;
+	enum coll_kind kind = g->shape.sums || g->shape.owners ? COLL_ALLREDUCE : COLL_ALLGATHER;
 	int rc = check_size(g, err);
 
 	*out = NULL;

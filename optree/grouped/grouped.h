@@ -18,6 +18,7 @@
 
 #define GROUPED_STAGES 3
 #define GROUPED_JUMP 64
+#define GROUPED_OWNERS 3
 
 /* A far level makes `times` as many copies; a near one begins with holders `gap`
  * nodes apart at most and ends with `stride`. In a round new holders come
@@ -28,9 +29,17 @@ struct grouped_level {
 	int32_t jump;
 };
 
+/* Every part of the vector is cut into so many, each with so many nodes that sum it; of
+ * the last level one. parts * hubs: at most the hubs before. */
+struct grouped_owner {
+	int32_t parts, hubs;
+};
+
 struct grouped_shape {
 	bool sums;		/* an all-reduce of whole vectors: summed in each group, sums
 				 * exchanged by all groups, and sent back the same way */
+	int owners;		/* levels of an all-reduce by owners (owners.c), else 0 */
+	struct grouped_owner owner[GROUPED_OWNERS];
 	int stages;
 	int groups[GROUPED_STAGES];	/* after each stage of gathering */
 	int levels;		/* far ones first; the last stride is 1 */
@@ -38,7 +47,7 @@ struct grouped_shape {
 	double estimate_ns;
 };
 
-/* A lightpath of one step: `items` whole items on colours first..first+width-1
+/* A lightpath of one step: `items` units of items on colours first..first+width-1
  * of its direction. Those of one round and kind are about equally long. */
 struct grouped_path {
 	int32_t src, len, kind;
@@ -81,7 +90,8 @@ struct optree_groups {
 	int copies, far;	/* of a group before the near levels; far levels */
 	struct gap_program gap[2][2];	/* gaps of floor(n / copies) and one more; parity of
 					 * the group and copy */
-	int chunks;		/* of an item */
+	int units;		/* an item's, in which paths count */
+	int chunks;		/* of an item; a multiple of units */
 	VEC(struct grouped_path) paths;
 	VEC(struct grouped_round) rounds;
 	int64_t steps, lightpaths, time_ns;
@@ -98,7 +108,7 @@ struct grouped_hop {
 const struct grouped_stage *grouped_stage_of(const struct optree_groups *g,
 					     const struct grouped_round *r);
 
-/* Items that a hop carries: those of the group that its sink does not have. */
+/* Units that a hop carries: those of the group that its sink does not have. */
 int64_t grouped_items(const struct optree_groups *g, const struct grouped_stage *s,
 		      const struct grouped_hop *h);
 
@@ -107,6 +117,28 @@ typedef int grouped_hop_fn(void *data, const struct grouped_hop *h);
 /* Calls f for each hop of a round, until it returns another value than 0. */
 int grouped_each_hop(const struct optree_groups *g, const struct grouped_round *r,
 		     grouped_hop_fn *f, void *data);
+
+/* Hops the other way round: to be called in the place of f. */
+struct grouped_turned {
+	int n;
+	grouped_hop_fn *f;
+	void *data;
+};
+int grouped_turn(void *turned, const struct grouped_hop *h);
+
+/* Of owners, whose groups are the parts of all levels, one after the other: the hops of a
+ * level, and back. O(hops of a part's nodes). */
+int grouped_owner_hops(const struct optree_groups *g, int level, grouped_hop_fn *f, void *data);
+
+/* The parts of the last level, and the node that owns one. O(levels). */
+int grouped_pieces(const struct optree_groups *g);
+int32_t grouped_owner(const struct optree_groups *g, int piece);
+
+/* Which units of the whole vector a group is: first..end-1. O(levels). */
+struct grouped_part {
+	int64_t first, end;
+};
+struct grouped_part grouped_part(const struct optree_groups *g, int group);
 
 /* The lightpath of a hop; if there is none, another one or the end of the round's. */
 struct grouped_path *grouped_path_of(const struct optree_groups *g, const struct grouped_round *r,
@@ -142,7 +174,7 @@ int grouped_expand(const struct optree_groups *g, const struct optree_params *p,
 int grouped_best(const struct optree_params *p, int reach, int64_t limit_ns,
 		 struct optree_groups *out, struct err *err);
 
-/* The all-reduce of whole vectors; otherwise as grouped_make(). */
+/* The all-reduce of whole vectors or by owners; otherwise as grouped_make(). */
 int grouped_make_sums(const struct optree_params *p, int64_t limit_ns, struct optree_plan *out,
 		      struct err *err);
 int grouped_best_sums(const struct optree_params *p, int reach, int64_t limit_ns,

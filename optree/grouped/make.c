@@ -12,7 +12,7 @@ static void add_round(const struct optree_groups *g, const struct grouped_round 
 	l->rounds++;
 	l->steps += r->slots;
 	for (size_t i = r->path; i < r->path + r->n_paths; i++) {
-		int64_t items = g->paths.v[i].items;
+		int64_t items = (g->paths.v[i].items + g->units - 1) / g->units;
 
 		l->items = items > l->items ? (int)items : l->items;
 	}
@@ -53,11 +53,38 @@ static void set_levels(const struct optree_groups *g, struct optree_plan *out)
 	}
 }
 
+/* Parts to their hubs, level by level to the owners, and back. */
+static void set_owner_levels(const struct optree_groups *g, struct optree_plan *out)
+{
+	int levels = g->shape.owners, hubs = g->n, parts = 1;
+
+	out->n_levels = 2 * levels;
+	for (int k = 0; k < levels; k++) {
+		const struct grouped_owner *o = &g->shape.owner[k];
+		int members = (hubs + o->hubs - 1) / o->hubs;
+
+		parts *= o->parts;
+		out->level[k] = (struct optree_level){
+			.gathers = true, .subsets = parts * o->hubs, .members = members,
+			.stride = g->n / hubs, .jump = members / 2 };
+		out->level[2 * levels - 1 - k] = out->level[k];
+		out->level[2 * levels - 1 - k].gathers = false;
+		hubs = o->hubs;
+	}
+	for (size_t i = 0; i < g->rounds.n; i++) {
+		add_round(g, &g->rounds.v[i], &out->level[g->rounds.v[i].level]);
+	}
+}
+
 /* The levels of an all-reduce of sums: stages, exchange, stages back. */
 static void set_sum_levels(const struct optree_groups *g, struct optree_plan *out)
 {
 	int stages = g->shape.stages, groups = g->stage[stages].count;
 
+	if (g->shape.owners) {
+		set_owner_levels(g, out);
+		return;
+	}
 	out->n_levels = 2 * stages + 1;
 	set_gathering(g, out->level);
 	out->level[stages] = (struct optree_level){

@@ -19,8 +19,10 @@ struct replay {
 	const struct optree_groups *g;
 	const struct grouped_round *round;
 	struct arrays arrays;	/* owns all that follow */
-	int32_t *holder;	/* of each item, while it is gathered */
-	uint16_t *have;		/* groups * n: since which round, 0: not */
+	int32_t *holder;	/* of each item, while it is gathered; or pieces * n:
+				 * contributions that a node has summed, -1: sent */
+	int pieces;		/* of owners, or groups */
+	uint16_t *have;		/* pieces * n: since which round, 0: not */
 	uint16_t *full;		/* of each node: since when it has the sum of all */
 	int64_t *left;		/* room of each lightpath */
 	struct lit *lit;	/* lightpaths of a round */
@@ -156,6 +158,63 @@ static int check_exchanged(struct replay *v, struct err *err)
 	return 0;
 }
 
+/* ---- owners ---- */
+
+/* What a node has summed of a piece moves as one, so it is enough to count contributions; sums
+ * go back as pieces. */
+static const char *owner_fault(struct replay *v, int piece, int src, int to)
+{
+	int32_t *sum = &v->holder[(size_t)piece * v->g->n];
+	uint16_t *have = &v->have[(size_t)piece * v->g->n];
+
+	if (v->round->level >= v->g->shape.owners) {
+		if (!have[src] || have[src] == v->number || have[to]) {
+			return "no sum of a piece, or twice";
+		}
+	} else if (sum[src] < 1 || have[src] == v->number || sum[to] < 0) {
+		return "a contribution is summed twice";
+	} else {
+		sum[to] += sum[src];
+		sum[src] = -1;
+	}
+	have[to] = v->number;
+	return NULL;
+}
+
+static int owner_hop(void *data, const struct grouped_hop *h)
+{
+	struct replay *v = data;
+	int to = end_of(v->g->n, h->src, h->dir, h->len), part = h->group, parts = 1;
+
+	for (int k = 0; part >= 0; part -= parts) {
+		parts *= v->g->shape.owner[k++].parts;
+	}
+	part += parts;
+	v->fault = takes_room(v, h, grouped_items(v->g, NULL, h)) ? NULL : "no lightpath for it";
+	for (; part < v->pieces && !v->fault; part += parts) {
+		v->fault = owner_fault(v, part, h->src, to);
+	}
+	return v->fault ? WEFT_EVERIFY : 0;
+}
+
+/* Every owner has all contributions to its piece, and from now on the sum. */
+static int check_owned(struct replay *v, struct err *err)
+{
+	const struct optree_groups *g = v->g;
+
+	memset(v->have, 0, (size_t)v->pieces * g->n * sizeof(*v->have));
+	for (int k = 0; k < v->pieces; k++) {
+		size_t owner = (size_t)k * g->n + grouped_owner(g, k);
+
+		if (v->holder[owner] != g->n) {
+			return err_set(err, WEFT_EVERIFY, "%d contributions to piece %d arrive at "
+				       "its owner", v->holder[owner], k);
+		}
+		v->have[owner] = 1;
+	}
+	return 0;
+}
+
 /* ---- light ---- */
 
 static int by_colour(const void *a, const void *b)
@@ -222,14 +281,17 @@ static int check_light(struct replay *v, struct err *err)
 
 static void replay_init(struct replay *v, const struct optree_groups *g)
 {
-	*v = (struct replay){ .g = g, .number = 1 };
-	arrays_add(&v->arrays, v->holder, g->n);
-	arrays_add(&v->arrays, v->have, (size_t)groups(v)->count * g->n);
+	int pieces = g->shape.owners ? grouped_pieces(g) : g->stage[g->shape.stages].count;
+	size_t holders = g->shape.owners ? (size_t)pieces * g->n : (size_t)g->n;
+
+	*v = (struct replay){ .g = g, .number = 1, .pieces = pieces };
+	arrays_add(&v->arrays, v->holder, holders);
+	arrays_add(&v->arrays, v->have, (size_t)pieces * g->n);
 	arrays_add(&v->arrays, v->full, g->n);
 	arrays_add(&v->arrays, v->left, g->paths.n);
 	arrays_add(&v->arrays, v->lit, g->paths.n);
-	for (int i = 0; i < g->n; i++) {
-		v->holder[i] = i;
+	for (size_t i = 0; i < holders; i++) {
+		v->holder[i] = g->shape.owners ? 1 : (int32_t)i;
 	}
 	for (size_t i = 0; i < g->paths.n; i++) {
 		v->left[i] = g->paths.v[i].items;
@@ -262,7 +324,7 @@ static int check_arrived(const struct replay *v, struct err *err)
 			return err_set(err, WEFT_EVERIFY, "the sum does not arrive at rank %zu", k);
 		}
 	}
-	for (size_t k = 0; k < (size_t)groups(v)->count * n && !v->g->shape.sums; k++) {
+	for (size_t k = 0; k < (size_t)v->pieces * n && !v->g->shape.sums; k++) {
 		if (!v->have[k]) {
 			return err_set(err, WEFT_EVERIFY, "the items of group %zu do not arrive "
 				       "at rank %zu", k / n, k % n);
@@ -279,11 +341,13 @@ int grouped_verify(const struct optree_groups *g, struct err *err)
 	replay_init(&v, g);
 	for (size_t i = 0; i < g->rounds.n && !rc; i++) {
 		bool gathers = g->rounds.v[i].level < g->shape.stages;
-		grouped_hop_fn *hop = g->shape.sums ? sum_hop : gathers ? gather_hop : spread_hop;
+		grouped_hop_fn *hop = g->shape.owners ? owner_hop : g->shape.sums ? sum_hop
+				    : gathers ? gather_hop : spread_hop;
 
 		v.round = &g->rounds.v[i];
 		v.number++;
-		if ((int)i == g->shape.stages && (rc = check_gathered(&v, err))) {
+		if ((int)i == g->shape.stages + g->shape.owners &&
+		    (rc = g->shape.owners ? check_owned(&v, err) : check_gathered(&v, err))) {
 			break;
 		}
 		if (g->shape.sums && (int)i == g->shape.stages + 1 &&

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 #include "optree/grouped/grouped.h"
 
 void grouped_fini(struct optree_groups *g)
@@ -89,6 +90,11 @@ int64_t grouped_items(const struct optree_groups *g, const struct grouped_stage 
 	int to = (h->dir == RWA_CW ? h->src + h->len : h->src - h->len + g->n) % g->n;
 	int32_t first, end;
 
+	if (g->shape.owners) {
+		struct grouped_part part = grouped_part(g, h->group);
+
+		return part.end - part.first;
+	}
 	if (g->shape.sums) {
 		return g->n;
 	}
@@ -179,31 +185,24 @@ static int exchange(const struct optree_groups *g, grouped_hop_fn *f, void *data
 	return rc;
 }
 
-/* Hops of gathering the other way round. */
-struct turned {
-	const struct optree_groups *g;
-	grouped_hop_fn *f;
-	void *data;
-};
-
-static int turn(void *data, const struct grouped_hop *h)
+int grouped_turn(void *turned, const struct grouped_hop *h)
 {
-	const struct turned *t = data;
+	const struct grouped_turned *t = turned;
 	struct grouped_hop back = *h;
 
-	back.src = (h->dir == RWA_CW ? h->src + h->len : h->src - h->len + t->g->n) % t->g->n;
+	back.src = (h->dir == RWA_CW ? h->src + h->len : h->src - h->len + t->n) % t->n;
 	back.dir = !h->dir;
 	return t->f(t->data, &back);
 }
 
 static int sum_hops(const struct optree_groups *g, int level, grouped_hop_fn *f, void *data)
 {
-	struct turned t = { g, f, data };
+	struct grouped_turned t = { g->n, f, data };
 	int stages = g->shape.stages;
 
 	return level < stages  ? gather(g, level + 1, f, data)
 	     : level == stages ? exchange(g, f, data)
-			       : gather(g, 2 * stages + 1 - level, turn, &t);
+			       : gather(g, 2 * stages + 1 - level, grouped_turn, &t);
 }
 
 /* ---- near levels ---- */
@@ -343,6 +342,9 @@ int grouped_each_hop(const struct optree_groups *g, const struct grouped_round *
 {
 	int level = r->level - g->shape.stages, near = r->nth, copies = 1;
 
+	if (g->shape.owners) {
+		return grouped_owner_hops(g, r->level, f, data);
+	}
 	if (g->shape.sums) {
 		return sum_hops(g, r->level, f, data);
 	}
@@ -363,11 +365,14 @@ int grouped_each_hop(const struct optree_groups *g, const struct grouped_round *
 
 static void add_rounds(struct optree_groups *g)
 {
-	int all = g->shape.stages + (g->shape.sums ? g->shape.stages + 1 : g->shape.levels);
+	const struct grouped_shape *s = &g->shape;
+	bool gather = !s->sums && !s->owners;
+	int all = s->owners ? 2 * s->owners
+			    : s->stages + (s->sums ? s->stages + 1 : s->levels);
 
 	for (int k = 0; k < all; k++) {
-		int level = k - g->shape.stages;
-		int n = level < 0 || g->shape.sums ? 1 : rounds_of(&g->shape.level[level]);
+		int level = k - s->stages;
+		int n = level < 0 || !gather ? 1 : rounds_of(&s->level[level]);
 
 		for (int nth = 0; nth < n; nth++) {
 			struct grouped_round r = { .level = k, .nth = nth };
@@ -379,7 +384,12 @@ static void add_rounds(struct optree_groups *g)
 
 void grouped_rounds(int n, const struct grouped_shape *shape, struct optree_groups *out)
 {
-	*out = (struct optree_groups){ .n = n, .shape = *shape, .copies = 1 };
+	*out = (struct optree_groups){ .n = n, .shape = *shape, .copies = 1, .units = 1 };
+	if (shape->owners) {
+		int pieces = grouped_pieces(out);
+
+		out->units = pieces / (int)rat_gcd(pieces, n);
+	}
 	while (out->far < shape->levels && shape->level[out->far].times) {
 		out->copies *= shape->level[out->far++].times;
 	}
@@ -387,7 +397,7 @@ void grouped_rounds(int n, const struct grouped_shape *shape, struct optree_grou
 	for (int k = 1; k <= shape->stages; k++) {
 		stage_init(out, k, shape->groups[k - 1]);
 	}
-	for (int k = 0; k < 4 && !shape->sums; k++) {
+	for (int k = 0; k < 4 && !shape->sums && !shape->owners; k++) {
 		make_program(out, n / out->copies + k / 2, k % 2, &out->gap[k / 2][k % 2]);
 	}
 	add_rounds(out);

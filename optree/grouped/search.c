@@ -322,7 +322,8 @@ static int try_shape(struct group_search *s, int k, bool careful, struct optree_
 	int rc = grouped_build(p, &s->list[k], careful, &g, err);
 
 	s->work += (int64_t)g.paths.n + (int64_t)p->n *
-		   (s->list[k].sums ? 1 : s->list[k].groups[s->list[k].stages - 1]);
+		   (s->list[k].sums || s->list[k].owners
+			    ? 1 : s->list[k].groups[s->list[k].stages - 1]);
 	s->list[k].estimate_ns = rc || g.time_ns < 0 ? INFINITY : (double)g.time_ns;
 	if (!rc && g.time_ns >= 0 && g.time_ns < s->limit_ns &&
 	    (!p->max_lights || g.lightpaths <= p->max_lights)) {
@@ -355,9 +356,20 @@ static int build_all(struct group_search *s, struct optree_groups *out, struct e
 	for (int k = 0; k < s->n_list && k < CAREFUL_MAX && !rc && s->work < BUILD_WORK; k++) {
 		rc = try_shape(s, k, true, out, err);
 	}
+	s->n_list = 0;
+	return rc;
+}
+
+/* The fastest built, if there is one. */
+static int take_best(const struct group_search *s, int rc, struct optree_groups *out,
+		     struct err *err)
+{
 	if (!rc && !s->found) {
 		rc = err_set(err, WEFT_EUNSUPPORTED, "no groups of %d nodes gather before their "
 			     "items go on: not supported", s->n);
+	}
+	if (rc) {
+		grouped_fini(out);
 	}
 	return rc;
 }
@@ -377,10 +389,7 @@ int grouped_best(const struct optree_params *p, int reach, int64_t limit_ns,
 
 	*out = (struct optree_groups){ 0 };
 	search_groups(&s);
-	rc = build_all(&s, out, err);
-	if (rc) {
-		grouped_fini(out);
-	}
+	rc = take_best(&s, build_all(&s, out, err), out, err);
 	free(s.far);
 	free(s.near);
 	return rc;
@@ -407,6 +416,82 @@ static void try_sums(struct group_search *s, int groups)
 	}
 }
 
+/* What a level of owners takes, from `before` hubs of a part to o->hubs of `parts` in all. */
+static double owner_ns(const struct group_search *s, int before, const struct grouped_owner *o,
+		       int parts)
+{
+	double gap = (double)before / o->hubs, links = s->n / 2.0 / o->hubs;
+	double away = gap * gap / 4 - (before % (2 * o->hubs) == o->hubs ? 0.25 : 0);
+	int64_t load = (int64_t)ceil(parts * o->hubs * away / (2.0 * before) - 1e-9);
+
+	load += !load;
+	return load > s->w || links > s->reach ? INFINITY
+	     : (double)s->p->alpha_ns + links * (double)s->p->span_delay_ns +
+	       (double)s->n / parts / (double)(s->w / load) * s->item_ns;
+}
+
+/* What is left at least, from so many hubs a part on: see the loads in owners.c. */
+static double min_owners_ns(const struct group_search *s, int hubs)
+{
+	double best = INFINITY;
+
+	for (int levels = 1; levels <= GROUPED_OWNERS; levels++) {
+		double items = s->n * pow(hubs, 1.0 / levels) / (8 * (double)s->w);
+
+		best = fmin(best, levels * ((double)s->p->alpha_ns + items * s->item_ns));
+	}
+	return hubs == 1 ? 0 : best;
+}
+
+static void try_owners(struct group_search *s, struct grouped_shape *x, int parts, int hubs);
+
+/* One more level, to so many hubs a part; t: one way until there. */
+static void add_owners(struct group_search *s, struct grouped_shape *x, int parts, int before,
+		       int hubs)
+{
+	struct grouped_owner *o = &x->owner[x->owners++];
+	double t = x->estimate_ns, now;
+
+	*o = (struct grouped_owner){ 1, hubs };
+	for (; o->parts * hubs <= before &&
+	     (now = t + owner_ns(s, before, o, parts * o->parts)) < INFINITY; o->parts++) {
+		double limit = s->n_list < BUILD_MAX ? (double)s->limit_ns
+						     : s->list[BUILD_MAX - 1].estimate_ns;
+
+		if (2 * (now + min_owners_ns(s, hubs)) < limit) {
+			x->estimate_ns = now;
+			try_owners(s, x, parts * o->parts, hubs);
+		}
+	}
+	x->estimate_ns = t;
+	x->owners--;
+}
+
+/* Numbers of hubs that differ enough. */
+static int next_hubs(int hubs)
+{
+	return hubs + 1 + hubs / 24;
+}
+
+/* All ways on from so many parts with so many hubs each. */
+static void try_owners(struct group_search *s, struct grouped_shape *x, int parts, int hubs)
+{
+	if (hubs == 1) {
+		struct grouped_shape done = *x;
+
+		done.estimate_ns *= 2;
+		if (parts / rat_gcd(parts, s->n) <= compose_max_chunks(s->p)) {
+			enlist(s, &done);
+		}
+		return;
+	}
+	add_owners(s, x, parts, hubs, 1);
+	for (int next = 2; next <= hubs / 2 && x->owners + 1 < GROUPED_OWNERS;
+	     next = next_hubs(next)) {
+		add_owners(s, x, parts, hubs, next);
+	}
+}
+
 int grouped_best_sums(const struct optree_params *p, int reach, int64_t limit_ns,
 		      struct optree_groups *out, struct err *err)
 {
@@ -423,8 +508,9 @@ int grouped_best_sums(const struct optree_params *p, int reach, int64_t limit_ns
 	}
 	try_sums(&s, s.n);
 	rc = build_all(&s, out, err);
-	if (rc) {
-		grouped_fini(out);
+	if (!rc) {
+		try_owners(&s, &(struct grouped_shape){ 0 }, 1, s.n);
+		rc = build_all(&s, out, err);
 	}
-	return rc;
+	return take_best(&s, rc, out, err);
 }
