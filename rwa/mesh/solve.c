@@ -29,6 +29,7 @@
 /* Lightpaths placed to find a first answer, for each there is and at least. */
 #define FIRST_FACTOR 20
 #define FIRST_LEAST 6000
+#define SEEDS_LEAST 16	/* from so many seeds again, or nearly */
 /* Protected demands times arcs: 2 GiB for each search. */
 #define MAX_PAIR_ARCS ((int64_t)1 << 29)
 #define OTHER_SEED UINT64_C(0x9e3779b97f4a7c15)
@@ -45,6 +46,7 @@ struct solve {
 	struct mesh_search *best;	/* that served the most */
 	struct mesh_routes routes;	/* of the bound's flow */
 	int64_t budget;		/* lightpaths that each search may place */
+	uint64_t seed;
 	struct rwa_mesh_result *res;
 	int64_t time_ns;	/* to the deadline, when it began */
 	int64_t wanted;		/* lightpaths that the ends can hold */
@@ -194,6 +196,48 @@ static int64_t max_channels(const struct solve *s)
 	return last < RWA_MESH_MAX_CHANNELS ? last : RWA_MESH_MAX_CHANNELS;
 }
 
+/* One search, or with threads two, of all demands or of as many as fit, by the
+ * prices that say which arcs are short of slots. */
+static int new_searches(struct solve *s, bool fit, struct err *err)
+{
+	const int64_t *prices = fit ? s->res->fit.prices : s->res->certificate.prices;
+	const struct mesh_routes *routes = &s->routes;
+	int rc;
+
+	s->budget = work_left(s);
+	search_free(s->search);
+	search_free(s->other);
+	s->other = NULL;
+	rc = search_new(s->m, prices, routes, s->seed, fit, &s->search, err);
+	if (!rc && s->opt->threads) {
+		rc = search_new(s->m, prices, routes, s->seed ^ OTHER_SEED, fit, &s->other, err);
+	}
+	s->best = s->search;
+	return rc;
+}
+
+/* Where all may have a place, a search that gives up none finds it soon or not at all: from some
+ * more seeds, beside the budget and for about as much work in all. */
+static int begin_again(struct solve *s, int channels, int64_t *missing, struct err *err)
+{
+	int64_t each = s->wanted * FIRST_FACTOR + FIRST_LEAST, budget = work_left(s);
+	int64_t rest = budget + SEEDS_LEAST * FIRST_LEAST;
+	struct mesh_stop stop = stop_at(s, FIRST_SHARE);
+	int rc = 0;
+
+	for (; *missing && !rc && rest >= each && !stop_now(&stop); rest -= each) {
+		s->seed++;
+		s->budget = each;
+		rc = new_searches(s, false, err);
+		if (!rc) {
+			rc = attempt(s, channels, each, &stop, missing, err);
+		}
+	}
+	s->seed = s->opt->seed;
+	s->budget = budget;
+	return rc;
+}
+
 /* Names a demand that even as many channels as can help were not enough for. */
 static int none_found(const struct solve *s, int channels, struct err *err)
 {
@@ -229,7 +273,8 @@ static int find_first(struct solve *s, struct err *err)
 				       "stopped before an assignment was found");
 		}
 		if (channels >= max) {
-			return none_found(s, channels, err);
+			rc = begin_again(s, channels, &missing, err);
+			return rc || !missing ? rc : none_found(s, channels, err);
 		}
 		channels += channels / 16 + 1;
 		channels = channels < max ? channels : (int)max;
@@ -363,27 +408,6 @@ static int find_fit(struct solve *s, struct err *err)
 			&s->res->lightpaths_bound, err);
 }
 
-/* One search, or with threads two, of all demands or of as many as fit, by the
- * prices that say which arcs are short of slots. */
-static int new_searches(struct solve *s, bool fit, struct err *err)
-{
-	const int64_t *prices = fit ? s->res->fit.prices : s->res->certificate.prices;
-	const struct mesh_routes *routes = &s->routes;
-	int rc;
-
-	s->budget = work_left(s);
-	search_free(s->search);
-	search_free(s->other);
-	s->other = NULL;
-	rc = search_new(s->m, prices, routes, s->opt->seed, fit, &s->search, err);
-	if (!rc && s->opt->threads) {
-		rc = search_new(s->m, prices, routes, s->opt->seed ^ OTHER_SEED, fit, &s->other,
-				err);
-	}
-	s->best = s->search;
-	return rc;
-}
-
 /* By what is proven not all fit. */
 static bool is_too_much(const struct solve *s)
 {
@@ -405,6 +429,9 @@ static int fill(struct solve *s, struct err *err)
 	}
 	if (!s->search->fit) {
 		rc = attempt(s, (int)max, work_share(s, FIRST_SHARE), &first, &missing, err);
+		if (!rc && missing) {
+			rc = begin_again(s, (int)max, &missing, err);
+		}
 		if (rc || !missing || (rc = new_searches(s, true, err))) {
 			return rc;
 		}
@@ -650,7 +677,7 @@ static int check_pairs(const struct rwa_mesh *m, struct err *err)
 int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 		   struct rwa_mesh_result *res, struct err *err)
 {
-	struct solve s = { .m = m, .opt = opt, .res = res,
+	struct solve s = { .m = m, .opt = opt, .res = res, .seed = opt->seed,
 			   .time_ns = deadline_left_ns(&opt->deadline) };
 	int rc;
 

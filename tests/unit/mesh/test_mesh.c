@@ -428,6 +428,29 @@ static void given_channels_serve_what_fits(void **state)
 	rwa_mesh_free(m);
 }
 
+/* What fits is found from seeds whose first search does not find it. */
+static void what_fits_is_served(void **state)
+{
+	char *text = slurp("tests/data/rwa/tight.yaml");
+	struct rwa_mesh *m = yaml(text);
+
+	(void)state;
+	for (uint64_t seed = 1; seed < 3; seed++) {
+		for (int channels = 0; channels <= 3; channels += 3) {
+			struct rwa_mesh_options opt = { .channels = channels, .seed = seed };
+			struct rwa_mesh_result res;
+			struct err err = { 0 };
+
+			assert_int_equal(rwa_mesh_solve(m, &opt, &res, &err), 0);
+			assert_int_equal(res.lightpaths, 74);
+			assert_int_equal(res.channels, 3);
+			rwa_mesh_result_fini(&res);
+		}
+	}
+	rwa_mesh_free(m);
+	free(text);
+}
+
 static void a_million_channels(void **state)
 {
 	struct rwa_mesh *m = yaml(LINE "channels: 1000000\n"
@@ -985,6 +1008,7 @@ int main(void)
 		cmocka_unit_test(the_bound_knows_the_budget),
 		cmocka_unit_test(the_bound_knows_what_is_in_use),
 		cmocka_unit_test(given_channels_serve_what_fits),
+		cmocka_unit_test(what_fits_is_served),
 		cmocka_unit_test(a_million_channels),
 		cmocka_unit_test(same_seed_same_answer),
 		cmocka_unit_test(what_cannot_be_is_named),
