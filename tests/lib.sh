@@ -214,7 +214,29 @@ fabric() {
 	fi
 }
 
-# Both emulators of such a fabric.
+# bed FILE [LINE...]: hosts "dut" and "tg1" with eight ports each on the emulator "ocs0" (16x16),
+# ports 1 to 8 and 9 to 16, and these lines behind them.
+bed() {
+	cat >"$1" <<-END
+	weft: 1
+	fabric: bed
+	hosts:
+	  - { name: dut, ports: "p[0-7]", rate: 100Gbps, reactivation: 1ms }
+	  - { name: tg1, ports: "p[0-7]", rate: 100Gbps, reactivation: 1ms }
+	switches:
+	  - { name: ocs0, size: 16x16, driver: polatis-scpi, address: "${ADDR[ocs0]}",
+	      timeout: 1s, options: { gap_ms: 1, settle_ms: 20 } }
+	fibres:
+	  - { from: "dut.p[0-7]", to: "ocs0.[1-8]" }
+	  - { from: "tg1.p[0-7]", to: "ocs0.[9-16]" }
+	END
+	(($# == 1)) || printf '%s\n' "${@:2}" >>"$1"
+}
+
+# map NAME: its circuits IN,OUT from 0, a line each, sorted.
+map() { control "$1" map | grep , | tr -d ' ' | sort; }
+
+# Both emulators of the small one.
 emulators() {
 	emulator ocs0 polatis-scpi 8x8 && emulator ring0 mrr-reg 8x4
 }

@@ -2,22 +2,9 @@
 # Circuits on request: the commands of docs/circuits.md, and what is refused.
 source "$(dirname "$0")/../lib.sh"
 emulator ocs0 polatis-scpi 16x16 || exit 1
-cat >"$T/fabric.yaml" <<END
-weft: 1
-fabric: bed
-hosts:
-  - { name: dut, ports: "p[0-7]", rate: 100Gbps, reactivation: 1ms }
-  - { name: tg1, ports: "p[0-7]", rate: 100Gbps, reactivation: 1ms }
-switches:
-  - { name: ocs0, size: 16x16, driver: polatis-scpi, address: "${ADDR[ocs0]}",
-      timeout: 1s, options: { gap_ms: 1, settle_ms: 20 } }
-fibres:
-  - { from: "dut.p[0-7]", to: "ocs0.[1-8]" }
-  - { from: "tg1.p[0-7]", to: "ocs0.[9-16]" }
-END
-map() { control ocs0 map | grep , | tr -d ' ' | sort; }
+bed "$T/fabric.yaml"
 holds() { # IN,OUT...: just these, counted from 0
-	[[ $(map) == "$(printf '%s\n' "$@" | sort)" ]]
+	[[ $(map ocs0) == "$(printf '%s\n' "$@" | sort)" ]]
 }
 daemon || exit 1
 expect 0 "the fabric" weft apply -f "$T/fabric.yaml"

@@ -4,34 +4,19 @@
 source "$(dirname "$0")/../lib.sh"
 emulator ocs0 polatis-scpi 16x16 || exit 1
 # The fabric with these circuits.
-fabric() { # CIRCUIT...
-	cat <<END
-weft: 1
-fabric: bed
-hosts:
-  - { name: dut, ports: "p[0-7]", rate: 100Gbps, reactivation: 1ms }
-  - { name: tg, ports: "p[0-7]", rate: 100Gbps, reactivation: 1ms }
-switches:
-  - { name: ocs0, size: 16x16, driver: polatis-scpi, address: "${ADDR[ocs0]}",
-      timeout: 1s, options: { gap_ms: 1, settle_ms: 20 } }
-fibres:
-  - { from: "dut.p[0-7]", to: "ocs0.[1-8]" }
-  - { from: "tg.p[0-7]", to: "ocs0.[9-16]" }
-jobs:
-  - { name: pair, nodes: [dut, tg], ports: "p[6-7]", collective: allreduce, size: 1MB }
-circuits:
-$(printf '  - { %s }\n' "$@")
-END
+bed_with() { # CIRCUIT...
+	bed "$T/fabric.yaml" jobs: \
+		'  - { name: pair, nodes: [dut, tg1], ports: "p[6-7]", collective: allreduce, size: 1MB }' \
+		circuits: "$(printf '  - { %s }\n' "$@")"
 }
-map() { control ocs0 map | grep , | tr -d ' ' | sort; }
 circuit() { # IN OUT: it is there; the emulator counts from 0
-	map | grep -qx "$(($1 - 1)),$(($2 - 1))"
+	map ocs0 | grep -qx "$(($1 - 1)),$(($2 - 1))"
 }
-fabric 'group: bed, from: "dut.p[0-1]", to: "tg.p[0-1]"' \
-	'name: tap, from: dut.p2, to: tg.p3, direction: one-way' >"$T/fabric.yaml"
+bed_with 'group: bed, from: "dut.p[0-1]", to: "tg1.p[0-1]"' \
+	'name: tap, from: dut.p2, to: tg1.p3, direction: one-way'
 daemon || exit 1
 expect 0 "applied" weft apply -f "$T/fabric.yaml"
-map >"$T/first"
+map ocs0 >"$T/first"
 circuit 1 9 && circuit 9 1 && circuit 2 10 && circuit 10 2 && circuit 3 12 && ! circuit 12 3
 tap "port to port, and of one direction only that"
 [[ $(wc -l <"$T/first") == 9 ]]
@@ -44,18 +29,17 @@ expect 65 "there is no schedule" weft schedule export --job bed --to json -o "$T
 has err "and that is why" 'job bed has circuits and no collective'
 expect 0 "that of the collective" weft schedule verify --job pair
 
-fabric 'group: bed, from: "dut.p[0-1]", to: "tg.p[0-1]"' 'name: tap, from: dut.p2, to: tg.p4' \
-	>"$T/fabric.yaml"
+bed_with 'group: bed, from: "dut.p[0-1]", to: "tg1.p[0-1]"' 'name: tap, from: dut.p2, to: tg1.p4'
 expect 0 "one circuit becomes another" weft apply -f "$T/fabric.yaml"
 circuit 3 13 && circuit 13 3 && ! circuit 3 12
 tap "which is made"
-[[ $(comm -12 "$T/first" <(map) | wc -l) == 8 ]]
+[[ $(comm -12 "$T/first" <(map ocs0) | wc -l) == 8 ]]
 tap "and no other is moved"
 
 # A port that is out of service, and one that fails.
 expect 0 "a port is drained" weft drain dut.p5
-fabric 'name: late, from: dut.p5, to: tg.p5' >"$T/late.yaml"
-expect 65 "no new circuit on it" weft plan -f "$T/late.yaml"
+bed_with 'name: late, from: dut.p5, to: tg1.p5'
+expect 65 "no new circuit on it" weft plan -f "$T/fabric.yaml"
 has err "and which" 'dut.p5'
 weft undrain dut.p5 >"$T/out"
 control ocs0 "fault port-failed=o1" >"$T/out"
