@@ -208,10 +208,11 @@ WRAP(int, store_follow, struct store *s, int64_t position, const void *changes, 
 
 /* ---- jobs and events ----------------------------------------------------- */
 
-WRAP(void, job_view_mark, struct job_view *v, const char *const *except, int n)
+WRAP(void, job_view_mark, struct job_view *v, const struct jobs *jobs, const char *const *except,
+     int n)
 {
 	if (on != HOST_TWICE) {
-		__real_job_view_mark(v, except, n);
+		__real_job_view_mark(v, jobs, except, n);
 	}
 }
 
