@@ -207,10 +207,12 @@ static void after_free(uv_work_t *req, int status)
 	}
 }
 
-/* The next request gets the slot, and may begin before this returns. */
+/* The next request gets the slot, and may begin before this returns. One that slot_ended has added
+ * to an empty queue has begun. */
 static void leave_slot(struct plan_request *r)
 {
 	struct plan_queue *q = r->queue;
+	struct plan_request *next;
 
 	assert(q->head == r);
 	if (r->probed && !q->env->draining) {
@@ -218,10 +220,10 @@ static void leave_slot(struct plan_request *r)
 	}
 	r->queued = r->probed = false;
 	q->hooks.slot_ends(q->hooks.arg);
-	q->head = r->next;
+	q->head = next = r->next;
 	q->hooks.slot_ended(q->hooks.arg);
-	if (q->head) {
-		begin_slot(q->head);
+	if (next) {
+		begin_slot(next);
 	}
 }
 
