@@ -1,7 +1,9 @@
 /*
  * Jobs for the store, and as values for the model. The store keeps a request as the
  * protobuf that the client sent, so that a later weftd reads it with all fields that
- * it knows; the model takes the few that shape a fabric's jobs.
+ * it knows; the model takes the few that shape a fabric's jobs. Requests are kept with the
+ * names that the fabric has for their ports, whichever labels they came with, so that equal ones
+ * are equal.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,15 +72,138 @@ struct model_request job_value(const struct job *j)
 	};
 }
 
-void jobs_add_requests(const struct jobs *jobs, struct model_config *config)
+char *job_node_names(const struct model_fabric *f, const int *hosts, int n)
 {
-	for (size_t i = 0; i < jobs->v.n; i++) {
-		const struct job *j = jobs->v.v[i];
-		const struct model_request q = job_value(j);
-		const struct job *next = job_replacement(j);
+	struct buf b = { 0 };
 
-		if (job_has_circuits(j) && !(next && job_has_circuits(next))) {
-			model_config_add(config, &q);
+	for (int i = 0; i < n; i++) {
+		buf_printf(&b, "%s%s", i ? " " : "", f->hosts[hosts[i]].name);
+	}
+	return buf_steal(&b);
+}
+
+char *job_circuits_text(const Weft__V1__RequestJobRequest *q)
+{
+	struct buf b = { 0 };
+
+	for (size_t i = 0; i < q->n_circuits; i++) {
+		const Weft__V1__CircuitEnds *c = q->circuits[i];
+
+		buf_printf(&b, "%s%s %s%s", i ? "\n" : "", c->from, c->to,
+			   c->simplex ? " one-way" : "");
+	}
+	return buf_steal(&b);
+}
+
+char *job_ports_text(const Weft__V1__RequestJobRequest *q)
+{
+	struct buf b = { 0 };
+
+	if (q->port_count > 0) {
+		buf_printf(&b, "%d", q->port_count);
+	}
+	for (size_t i = 0; i < q->n_ports; i++) {
+		buf_printf(&b, "%s%s", i ? " " : "", q->ports[i]);
+	}
+	return buf_steal(&b);
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+/* The fabric's name of a port, with all of its lanes; owned by the caller. */
+static char *port_name(const struct model_fabric *f, int port, int lanes)
+{
+	char *name = x_dup(f->ports[port].name);
+
+	if (lanes > 1) {
+		*strrchr(name, '-') = '\0';
+	}
+	return name;
+}
+
+static int name_end(const struct model_fabric *f, const char *text, char **name, struct err *err)
+{
+	int port, lanes;
+
+	if (model_find_port(f, text, &port, &lanes, err)) {
+		err_hint(err, "a port is HOST.PORT, by names or labels");
+		return err->code = WEFT_EINVAL;
+	}
+	*name = port_name(f, port, lanes);
+	return 0;
+}
+
+int named_request_init(struct named_request *n, const struct model_fabric *f,
+		       const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	const size_t count = q->n_circuits;
+	int r = 0;
+
+	*n = (struct named_request){ .q = *q };
+	n->ends = x_new(count + 1, sizeof(*n->ends));
+	n->q.circuits = x_new(count + 1, sizeof(*n->q.circuits));
+	for (size_t i = 0; i < count; i++) {
+		n->ends[i] = *q->circuits[i];
+		n->ends[i].from = n->ends[i].to = NULL;
+		n->q.circuits[i] = &n->ends[i];
+	}
+	for (size_t i = 0; i < count && r == 0; i++) {
+		if ((r = name_end(f, q->circuits[i]->from, &n->ends[i].from, err)) == 0) {
+			r = name_end(f, q->circuits[i]->to, &n->ends[i].to, err);
 		}
 	}
+	return r;
+}
+
+void named_request_fini(struct named_request *n)
+{
+	for (size_t i = 0; i < n->q.n_circuits && n->ends; i++) {
+		free(n->ends[i].from);
+		free(n->ends[i].to);
+	}
+	free(n->ends);
+	free(n->q.circuits);
+}
+
+/* ---- equal --------------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A line each, which of two ends comes first only where it matters, sorted; owned. */
+static char **sorted_lines(const Weft__V1__RequestJobRequest *q)
+{
+	char **v = x_new(q->n_circuits + 1, sizeof(*v));
+
+	for (size_t i = 0; i < q->n_circuits; i++) {
+		const Weft__V1__CircuitEnds *c = q->circuits[i];
+		const bool swap = !c->simplex && strcmp(c->from, c->to) > 0;
+		struct buf b = { 0 };
+
+		buf_printf(&b, "%s %s%s", swap ? c->to : c->from, swap ? c->from : c->to,
+			   c->simplex ? " one-way" : "");
+		v[i] = buf_steal(&b);
+	}
+	qsort(v, q->n_circuits, sizeof(*v), by_text);
+	return v;
+}
+
+bool same_circuits(const Weft__V1__RequestJobRequest *a, const Weft__V1__RequestJobRequest *b)
+{
+	bool same = a->n_circuits == b->n_circuits && a->partial == b->partial;
+	char **x, **y;
+
+	if (!same) {
+		return false;
+	}
+	x = sorted_lines(a);
+	y = sorted_lines(b);
+	for (size_t i = 0; i < a->n_circuits; i++) {
+		same = same && strcmp(x[i], y[i]) == 0;
+	}
+	model_names_free(x);
+	model_names_free(y);
+	return same;
 }

@@ -18,17 +18,6 @@
 
 /* ---- the clock ----------------------------------------------------------- */
 
-int64_t job_ends_ns(const struct job *j)
-{
-	int64_t end;
-
-	if (!j->s.duration_ns) {
-		return 0;
-	}
-	return __builtin_add_overflow(j->s.started_ns, j->s.duration_ns, &end)
-		? INT64_MAX : end;
-}
-
 /* The sooner of two, of which `wait` is 0 when there is none yet. */
 static int64_t sooner(int64_t wait, int64_t left)
 {
@@ -131,6 +120,7 @@ void jobs_advance(struct jobs *jobs)
 	if (jobs->env->draining || jobs->env->read_only) {
 		return;
 	}
+	jobs_forget_over(jobs);
 	take_due(jobs);
 	/* No host is given to one while the store has it with another. */
 	if (jobs_flush(jobs) && jobs_may_begin(jobs) && !jobs->retry_ns) {
@@ -227,4 +217,56 @@ void jobs_devices_read(struct jobs *jobs)
 		jobs->retry_ns = 0;
 	}
 	jobs_advance(jobs);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void on_time(void *arg)
+{
+	jobs_advance(arg);
+}
+
+int jobs_new(struct daemon_env *env, struct plan_queue *queue, struct job_status *status,
+	     struct drain *drain, struct changes *changes, struct jobs **out, struct err *err)
+{
+	struct jobs *jobs = x_new(1, sizeof(*jobs));
+	int r;
+
+	*jobs = (struct jobs){ .env = env, .queue = queue, .status = status, .drain = drain,
+			       .changes = changes };
+	jobs->clock = part_timer_new(env, on_time, jobs);
+	r = jobs_load(jobs, err);
+	if (r) {
+		jobs_free(jobs);
+		return r;
+	}
+	*out = jobs;
+	return 0;
+}
+
+void jobs_free(struct jobs *jobs)
+{
+	if (!jobs) {
+		return;
+	}
+	jobs_forget_all(jobs);
+	part_timer_free(jobs->clock);
+	free(jobs);
+}
+
+void jobs_reload(struct jobs *jobs)
+{
+	struct jobs fresh = *jobs;
+	struct err ignored = { 0 };
+
+	memset(&fresh.v, 0, sizeof(fresh.v));
+	if (jobs_load(&fresh, &ignored)) {
+		jobs_forget_all(&fresh);
+		return;
+	}
+	jobs_forget_all(jobs);
+	jobs->v = fresh.v;
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		jobs->v.v[i]->jobs = jobs;
+	}
 }

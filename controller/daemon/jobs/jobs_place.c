@@ -273,13 +273,3 @@ int job_find_place(const struct job_view *v, const struct job *j, int *out, stru
 	free(hosts);
 	return r;
 }
-
-char *job_node_names(const struct model_fabric *f, const int *hosts, int n)
-{
-	struct buf b = { 0 };
-
-	for (int i = 0; i < n; i++) {
-		buf_printf(&b, "%s%s", i ? " " : "", f->hosts[hosts[i]].name);
-	}
-	return buf_steal(&b);
-}

@@ -429,36 +429,30 @@ void handle_request_job(struct rpc_call *call, const ProtobufCMessage *msg, void
 
 /* ---- ReleaseJob, RenewJob ------------------------------------------------ */
 
-/* Before anything is said of it: a release that is not recorded would be forgotten. */
-static int record_release(const struct job *j, struct err *err)
-{
-	struct store_job s = j->s;
-
-	if (s.state == STORE_JOB_QUEUED) {
-		s.state = STORE_JOB_ENDED;
-		s.ended_ns = clk_wall_ns();
-	} else if (s.state == STORE_JOB_RUNNING) {
-		s.state = STORE_JOB_ENDING;
-	} else if (s.state == STORE_JOB_STARTING) {
-		s.duration_ns = JOB_RELEASED;
-	}
-	return store_jobs_put(j->jobs->env->store, &(struct store_job *){ &s }, 1, err);
-}
-
-/* Recorded before anything is said of it. */
+/* Recorded before anything is said of it: one that is not would be forgotten. */
 static int release(struct job *j, struct err *err)
 {
-	int r = record_release(j, err);
+	const enum store_job_state was = j->s.state;
+	struct store_job s = j->s;
+	int r;
 
+	if (was == STORE_JOB_QUEUED) {
+		s.state = STORE_JOB_ENDED;
+		s.ended_ns = clk_wall_ns();
+	} else if (was == STORE_JOB_RUNNING) {
+		s.state = STORE_JOB_ENDING;
+	} else if (was == STORE_JOB_STARTING) {
+		s.duration_ns = JOB_RELEASED;
+	}
+	s.problem = s.state == was ? s.problem : (char *)"";
+	r = store_jobs_put(j->jobs->env->store, &(struct store_job *){ &s }, 1, err);
 	if (r) {
 		return r;
 	}
-	if (j->s.state == STORE_JOB_QUEUED) {
-		job_move(j, STORE_JOB_ENDED, "");
-	} else if (j->s.state == STORE_JOB_RUNNING) {
-		job_move(j, STORE_JOB_ENDING, "");
-	} else if (j->s.state == STORE_JOB_STARTING) {
-		j->s.duration_ns = JOB_RELEASED;
+	j->s.duration_ns = s.duration_ns;
+	if (s.state != was) {
+		job_move(j, s.state, "");
+		job_tell(j);
 	}
 	return 0;
 }

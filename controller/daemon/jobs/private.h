@@ -1,14 +1,21 @@
 /*
  * Shared by the files about jobs of orchestrators.
  *
- *   jobs.c            the list, and who waits for what
- *   jobs_requests.c   the calls
- *   jobs_circuits.c   jobs of circuits: their ports, and how they are
+ * the value
+ *   jobs.c            the list, and the state of each
+ *   jobs_encode.c     jobs as text of the store and as values of a fabric
+ *   jobs_rows.c       jobs as messages, and who waits for them
+ * what they may have
+ *   jobs_place.c      which hosts
+ *   jobs_circuits.c   which ports
+ * changes
  *   jobs_lifecycle.c  time, and what the configuration says of them
  *   jobs_change.c     which of them start and end in one change
- *   jobs_place.c      which hosts they may have
  *   jobs_repair.c     what is left when circuits fail, and spares
- *   jobs_encode.c     jobs as text of the store and as values of a fabric
+ * requests
+ *   jobs_requests.c   the calls
+ *
+ * Each part uses those above it.
  *
  * A job is QUEUED until hosts for it are free, STARTING and ENDING while the
  * change that makes or takes away its circuits runs, RUNNING between them, and
@@ -117,20 +124,60 @@ struct job *job_replacement(const struct job *j);
 int jobs_add(struct jobs *jobs, struct store_job *s, struct job **out, struct err *err);
 /* Takes the newest off the list. */
 void jobs_drop_last(struct jobs *jobs);
+/* Moves a job on, which jobs_flush makes durable and sends to those who wait. problem:
+ * why, "" for no reason. */
+void job_move(struct job *j, enum store_job_state state, const char *problem);
+/* In the queue, from 1; 0 when it is not in it. */
+int job_position(const struct job *j);
+/* When its time is over, wall clock; 0: when it is released. A duration may be any number. */
+int64_t job_ends_ns(const struct job *j);
+/* Reads the list of the store. The errors of store_jobs; WEFT_EINVAL: one cannot be read. */
+int jobs_load(struct jobs *jobs, struct err *err);
+void jobs_forget_all(struct jobs *jobs);
+/* Forgets the oldest of those that are over, as the store does. */
+void jobs_forget_over(struct jobs *jobs);
+
+/* ---- jobs_encode.c ---- */
+
+/* A request as text for the store, and back: its protobuf bytes in hexadecimal, as
+ * the store keeps text. Both results are the caller's. WEFT_EINVAL for a text that is
+ * none. */
+char *job_pack(const Weft__V1__RequestJobRequest *req);
+int job_unpack(const char *text, Weft__V1__RequestJobRequest **out, struct err *err);
+/* The job as a fabric takes it; borrows from j. While it is being repaired, on
+ * the hosts that it moves to. */
+struct model_request job_value(const struct job *j);
+/* "a b c", in this order; owned by the caller. */
+char *job_node_names(const struct model_fabric *f, const int *hosts, int n);
+/* A request with the fabric's names of its ports; the rest is that of another, which stays. */
+struct named_request {
+	Weft__V1__RequestJobRequest q;
+	Weft__V1__CircuitEnds *ends;
+};
+
+/* WEFT_EINVAL: there is no such port. Fini also on error. */
+int named_request_init(struct named_request *n, const struct model_fabric *f,
+		       const Weft__V1__RequestJobRequest *q, struct err *err);
+void named_request_fini(struct named_request *n);
+/* As struct model_request has them; owned by the caller. */
+char *job_circuits_text(const Weft__V1__RequestJobRequest *q);
+char *job_ports_text(const Weft__V1__RequestJobRequest *q);
+/* Whether both ask for the same circuits, in whatever order. O(n log n). */
+bool same_circuits(const Weft__V1__RequestJobRequest *a, const Weft__V1__RequestJobRequest *b);
+
+/* ---- jobs_rows.c ---- */
+
 /* Sends the call where the job is; keeps it while there is more to come. */
 void job_attach(struct job *j, struct rpc_call *call, bool release);
 /* A job as a message, with what it borrows beside the job's own strings. */
 struct job_row;
 struct job_row *job_row_new(const struct job *j, Weft__V1__Job **m);
 void job_row_free(struct job_row *row);
-/* Moves a job on, which jobs_flush makes durable and sends to those who wait. problem:
- * why, "" for no reason. */
-void job_move(struct job *j, enum store_job_state state, const char *problem);
 /* All that have moved, in one transaction, and tells them then. False: the store refuses them,
  * and jobs_advance tries again; a crash would take back what was told. */
 bool jobs_flush(struct jobs *jobs);
-/* In the queue, from 1; 0 when it is not in it. */
-int job_position(const struct job *j);
+/* What it has come to, which is durable, to those who wait. */
+void job_tell(struct job *j);
 
 /* ---- jobs_place.c ---- */
 
@@ -156,26 +203,9 @@ bool job_is_silent(const struct job_view *v, const char *nodes);
 /* Hosts for the job into out, which has room for all of them, as place_job finds
  * them. WEFT_EINFEASIBLE: not now; WEFT_EINVAL: the fabric lacks what it names. */
 int job_find_place(const struct job_view *v, const struct job *j, int *out, struct err *err);
-/* "a b c", in this order; owned by the caller. */
-char *job_node_names(const struct model_fabric *f, const int *hosts, int n);
 
 /* ---- jobs_circuits.c ---- */
 
-/* A request with the fabric's names of its ports; the rest is that of another, which stays. */
-struct named_request {
-	Weft__V1__RequestJobRequest q;
-	Weft__V1__CircuitEnds *ends;
-};
-
-/* WEFT_EINVAL: there is no such port. Fini also on error. */
-int named_request_init(struct named_request *n, const struct model_fabric *f,
-		       const Weft__V1__RequestJobRequest *q, struct err *err);
-void named_request_fini(struct named_request *n);
-/* As struct model_request has them; owned by the caller. */
-char *job_circuits_text(const Weft__V1__RequestJobRequest *q);
-char *job_ports_text(const Weft__V1__RequestJobRequest *q);
-/* Whether both ask for the same circuits, in whatever order. O(n log n). */
-bool same_circuits(const Weft__V1__RequestJobRequest *a, const Weft__V1__RequestJobRequest *b);
 /* Calls fn for each side of a port that its circuits have, until it fails. WEFT_EINVAL: there is
  * no such port any more. */
 int job_each_side(const struct model_fabric *f, const Weft__V1__RequestJobRequest *q,
@@ -190,14 +220,6 @@ int circuits_check(struct job_view *v, const struct jobs *jobs, const char *name
 bool circuits_take_ports(struct job_view *v, const struct job *j);
 /* The hosts of its ports as names, each once; owned by the caller. */
 char *circuits_hosts(struct job_view *v, const struct job *j);
-
-struct circuit_row {
-	Weft__V1__CircuitState m;
-	Weft__V1__Number loss;
-};
-
-/* Its nth circuit, by the last readings. False: it should be there, and is not. */
-bool circuit_row_init(struct circuit_row *row, const struct job *j, size_t nth);
 
 /* ---- jobs_repair.c ---- */
 
@@ -214,8 +236,6 @@ void job_end_repair(struct job *j, int rc, const struct err *err);
 
 /* True when nothing else is under way. */
 bool jobs_may_begin(const struct jobs *jobs);
-/* When its time is over, wall clock; 0: when it is released. A duration may be any number. */
-int64_t job_ends_ns(const struct job *j);
 
 /* ---- jobs_change.c ---- */
 
@@ -224,16 +244,5 @@ void job_begin_repair(struct job *j);
 /* Begins one for all that may go on: jobs that end, then one that is to be repaired, then those
  * of the queue that fit. */
 void jobs_begin_next(struct jobs *jobs);
-
-/* ---- jobs_encode.c ---- */
-
-/* A request as text for the store, and back: its protobuf bytes in hexadecimal, as
- * the store keeps text. Both results are the caller's. WEFT_EINVAL for a text that is
- * none. */
-char *job_pack(const Weft__V1__RequestJobRequest *req);
-int job_unpack(const char *text, Weft__V1__RequestJobRequest **out, struct err *err);
-/* The job as a fabric takes it; borrows from j. While it is being repaired, on
- * the hosts that it moves to. */
-struct model_request job_value(const struct job *j);
 
 #endif
