@@ -31,7 +31,7 @@ static void finish_free(struct apply *a)
 	void (*done)(void *) = a->closed_cb;
 	void *arg = a->closed_arg;
 
-	if (!a->closing || !a->timer_closed || a->n_devices || a->syncs.running || a->n_freeing) {
+	if (!a->closing || !a->timer_closed || a->n_devices || a->syncs.running || a->n_working) {
 		return;
 	}
 	if (a->change) {

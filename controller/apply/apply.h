@@ -185,6 +185,11 @@ void apply_before_command(struct apply *a, void (*fn)(void *arg), void *arg);
 void apply_lead_domains(struct apply *a, const char *const *domains, int n);
 /* Goes on with what has waited until others have the store (store_published). */
 void apply_published(struct apply *a);
+
+/* Makes the store's copy (store_copy) on a worker; done is called unless the engine is closed
+ * meanwhile, which waits for the worker. One at a time. */
+void apply_copy_store(struct apply *a, void (*done)(int rc, const struct err *err, void *arg),
+		      void *arg);
 /* How long something recently took to come back. */
 struct apply_timing {
 	int n;			/* times kept, <= STORE_TIMINGS_MAX */

@@ -33,7 +33,7 @@ static void after_free(uv_work_t *req, int status)
 
 	(void)status;
 	free(l);
-	a->n_freeing--;
+	a->n_working--;
 	a->ended(a);
 }
 
@@ -49,7 +49,7 @@ static void free_later(struct apply *a, struct plan *plan, struct store_journal 
 	}
 	l = x_new(1, sizeof(*l));
 	*l = (struct leftovers){ .req.data = l, .a = a, .plan = plan, .journal = *journal };
-	a->n_freeing++;
+	a->n_working++;
 	uv_queue_work(a->loop, &l->req, run_free, after_free);
 }
 

@@ -4,7 +4,10 @@
  * One sync is under way at a time, on a worker; those who ask meanwhile share the next one,
  * so that the devices of a stage need one for all of them.
  */
+#include <stdlib.h>
+
 #include "controller/apply/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 
 static void begin_sync(struct apply *a);
@@ -101,4 +104,44 @@ void apply_sync_later(struct apply *a)
 	if (!a->syncs.running && !a->closing) {
 		begin_sync(a);
 	}
+}
+
+struct copying {
+	struct apply *a;
+	uv_work_t req;
+	void (*done)(int rc, const struct err *err, void *arg);
+	void *arg;
+	int rc;
+	struct err err;
+};
+
+static void run_copy(uv_work_t *req)
+{
+	struct copying *c = req->data;
+
+	c->rc = store_copy(c->a->store, &c->err);
+}
+
+static void after_copy(uv_work_t *req, int status)
+{
+	struct copying *c = req->data;
+	struct apply *a = c->a;
+
+	(void)status;
+	if (!a->closing) {
+		c->done(c->rc, &c->err, c->arg);
+	}
+	free(c);
+	a->n_working--;
+	a->ended(a);
+}
+
+void apply_copy_store(struct apply *a, void (*done)(int rc, const struct err *err, void *arg),
+		      void *arg)
+{
+	struct copying *c = x_new(1, sizeof(*c));
+
+	*c = (struct copying){ .req.data = c, .a = a, .done = done, .arg = arg };
+	a->n_working++;
+	uv_queue_work(a->loop, &c->req, run_copy, after_copy);
 }

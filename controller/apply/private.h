@@ -545,7 +545,7 @@ struct apply {
 	struct store_journal *open;	/* open changes, newest first */
 	int n_open;
 	struct apply_syncs syncs;
-	int n_freeing;			/* what is freed on a worker */
+	int n_working;			/* what is freed or copied on a worker */
 	struct timings *timings[TIMING_KINDS];
 	struct plan_input *plan_input;	/* memory of the last plan base */
 	apply_device_event_cb on_device_event;	/* may be NULL */

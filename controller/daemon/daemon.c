@@ -62,6 +62,8 @@ struct daemon {
 	struct problem_events *problem_events;
 	struct device_events *device_events;
 	struct poll *poll;		/* NULL: no slow round */
+	struct store_taken taken;	/* by open_store */
+	struct store_copier *copier;	/* NULL: another leads */
 	struct restore *restore;
 	struct election *election;	/* several take turns, or NULL */
 	struct lease *lease;		/* while leading others, or NULL */
@@ -445,6 +447,7 @@ static void on_change_ended(const struct apply_result *res, const struct err *er
 
 	metrics_count_change(d->metrics, res);
 	webui_end_change(d->webui, apply_verdict_name(res->verdict), err);
+	store_copier_note(d->copier);
 }
 
 static void on_change_idle(void *arg)
@@ -534,11 +537,13 @@ static int open_store(struct daemon *d, struct err *err)
 	if (snprintf(path, sizeof(path), "%s/" STORE_FILE, dir) >= (int)sizeof(path)) {
 		return err_set(err, WEFT_EINVAL, "--state-dir: too long");
 	}
-	if (!d->env.standby) {
-		return store_open(path, &d->env.store, err);
-	}
-	if (d->cfg.etcd) {
-		return store_open_replica(path, &d->env.store, err);
+	if (!d->env.standby || d->cfg.etcd) {
+		r = store_open_or_copy(path, d->env.standby ? store_open_replica : store_open,
+				       &d->env.store, &d->taken, err);
+		if (r == 0 && d->env.standby && d->taken.why[0]) {
+			log_warn("weftd", "%s: what others have is taken from them", d->taken.why);
+		}
+		return r;
 	}
 	r = store_open_shared(path, &d->env.store, err);
 	/* Others wait for the lock, and then for the lease: together soon enough. */
@@ -646,6 +651,7 @@ static void free_daemon(void *arg)
 	}
 	store_free(d->env.store);
 	poll_free(d->poll);
+	store_copier_free(d->copier);
 	device_events_free(d->device_events);
 	restore_free(d->restore);
 	hosts_free(d->hosts);
@@ -764,6 +770,8 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 		store_newer_error(d->env.store, &fabric_err);
 		log_warn("weftd", "%s", fabric_err.msg);
 	}
+	d->copier = store_copier_new(&d->env, &d->taken);
+	d->views.copier = d->copier;
 	external_changes_watch(&d->env);
 	/* A configuration that can no longer be read must not keep the
 	 * operator from looking, and from applying a better one. */

@@ -74,8 +74,7 @@ static void content_row(sqlite3_context *ctx, int n, sqlite3_value **v)
 	s->content += sqlite3_value_int(v[0]) < 0 ? -h : h;
 }
 
-/* Runs a text for each table. */
-static int for_tables(struct store *s, const char *text, struct err *err)
+int store_for_tables(struct store *s, const char *text, struct err *err)
 {
 	struct buf all = { 0 };
 	sqlite3_stmt *st;
@@ -121,7 +120,7 @@ static int sum_rest(struct store *s, uint64_t *out, struct err *err)
 static int sum_rows(struct store *s, struct err *err)
 {
 	s->content = 0;
-	return for_tables(s, "SELECT content_row(1, '{t}', {all}) FROM main.\"{t}\";", err);
+	return store_for_tables(s, "SELECT content_row(1, '{t}', {all}) FROM main.\"{t}\";", err);
 }
 
 int store_content_count(struct store *s, struct err *err)
@@ -194,7 +193,7 @@ int store_content_check(struct store *s, struct err *err)
 
 int store_content_watch(struct store *s, struct err *err)
 {
-	return s->newer ? 0 : for_tables(s,
+	return s->newer ? 0 : store_for_tables(s,
 		"CREATE TEMP TRIGGER \"content_i_{t}\" AFTER INSERT ON main.\"{t}\" BEGIN "
 		"SELECT content_row(1, '{t}', {new}); END;"
 		"CREATE TEMP TRIGGER \"content_d_{t}\" AFTER DELETE ON main.\"{t}\" BEGIN "

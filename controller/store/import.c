@@ -507,23 +507,22 @@ static int settle_old(const char *path, int64_t *fence, struct err *err)
 	return 0;
 }
 
-/* Keeps the old file under the first free name; at every moment path is a whole store. */
-static int keep_old(const char *path, struct store_import *out, struct err *err)
+/* At every moment path is a whole store. */
+int store_keep_old(const char *path, char kept[ERR_FILE_MAX], struct err *err)
 {
 	for (int i = 1; i <= KEPT_MAX; i++) {
-		if (snprintf(out->kept, sizeof(out->kept), "%s.replaced-%d", path, i) >=
-		    (int)sizeof(out->kept)) {
+		if (snprintf(kept, ERR_FILE_MAX, "%s.replaced-%d", path, i) >= ERR_FILE_MAX) {
 			break;
 		}
-		if (link(path, out->kept) == 0) {
+		if (link(path, kept) == 0) {
 			return 0;
 		}
 		if (errno != EEXIST) {
 			break;
 		}
 	}
-	err_errno(err, WEFT_EIO, errno, "store %s: keep it as %s", path, out->kept);
-	out->kept[0] = '\0';
+	err_errno(err, WEFT_EIO, errno, "store %s: keep it as %s", path, kept);
+	kept[0] = '\0';
 	return WEFT_EIO;
 }
 
@@ -590,7 +589,8 @@ static int put_in_place(struct store_text *r, const char *path, int lock_fd, boo
 	if ((exists && (rc = settle_old(path, &fence, err))) ||
 	    (rc = make_new(r, buf_cstr(&fresh), fence, err)) ||
 	    (rc = give_to_owner(buf_cstr(&fresh), lock_fd, buf_cstr(&dir), err)) ||
-	    (exists && (rc = keep_old(path, r->out, err)))) {
+	    (exists && (rc = store_keep_old(path, r->out->kept, err))) ||
+	    (rc = store_copy_replaced(path, err))) {
 		goto out;
 	}
 	rc = rename(buf_cstr(&fresh), path)

@@ -18,7 +18,6 @@
 #include "lib/base/vec.h"
 #include "lib/conf/conf.h"
 
-#define APPLICATION_ID 2003134068
 #define WITHOUT_PASSWORDS 19	/* in its texts: this format and later ones */
 
 /* Refuses what is neither a store nor an empty file. */
@@ -36,7 +35,7 @@ static int check_identity(struct store *s, int64_t *version, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	if (app != APPLICATION_ID && (app || *version || tables)) {
+	if (app != STORE_APPLICATION_ID && (app || *version || tables)) {
 		return err_set(err, WEFT_EINVAL, "%s is a database, but not a store of weft's",
 			       s->path);
 	}

@@ -11,6 +11,8 @@
 
 #include "controller/store/store.h"
 
+#define STORE_APPLICATION_ID 2003134068
+
 /* Audit lines that wait for the next transaction. */
 #define STORE_AUDIT_BUFFER 4096
 
@@ -62,6 +64,10 @@ int store_content_begin(struct store *s, struct err *err);
 int store_content_commit(struct store *s, struct err *err);
 /* WEFT_EINVAL: the file has other content than was written. O(size of the file). */
 int store_content_check(struct store *s, struct err *err);
+/* Runs a text for each table of rows that are counted, with its name in the place of {t} and its
+ * columns, as OLD and NEW have them and plain, in those of {old}, {new} and {all}. In any
+ * database, content_row(1, '{t}', {all}) of a row counts it in `content`. digest.c */
+int store_for_tables(struct store *s, const char *text, struct err *err);
 /* From now on each row that this connection writes is counted. */
 int store_content_watch(struct store *s, struct err *err);
 
@@ -241,6 +247,10 @@ int store_program_put(struct store *s, const struct ring_programs *p,
 int store_history_prune(struct store *s, int64_t keep, struct err *err);
 /* WEFT_EINVAL: pages are damaged. O(size of the file). store.c */
 int store_check_pages(struct store *s, struct err *err);
+/* Keeps the file at path under the first free name as well, which is told. import.c */
+int store_keep_old(const char *path, char kept[ERR_FILE_MAX], struct err *err);
+/* Another store takes this one's place: its copy is kept beside it. copy.c */
+int store_copy_replaced(const char *path, struct err *err);
 /* Drops what nothing refers to any more (within a transaction). */
 int store_sweep(struct store *s, struct err *err);
 /* Reads the generation again after a transaction changed it. */

@@ -49,6 +49,36 @@ int store_open(const char *path, struct store **out, struct err *err);
 /* Writes buffered audit lines, closes, gives the lock back. NULL is fine. */
 void store_free(struct store *s);
 
+/* ---- its copy -------------------------------------------------------------- */
+
+/*
+ * Makes PATH.copy of the store, or replaces it: all but the audit trail and older changes, as
+ * one state of it is that is durable by then. Nothing of a store that is shared, or that a newer
+ * weft wrote. On any thread, one call at a time, while another uses the store; not while it is
+ * closed. WEFT_EINVAL: the store is damaged, and the copy stays as it is. O(size of the file).
+ */
+int store_copy(struct store *s, struct err *err);
+
+/* What became of a store at its opening. */
+struct store_taken {
+	char why[ERR_MSG_MAX];		/* its copy was needed; "": it was not */
+	char refused[ERR_MSG_MAX];	/* why that was not taken, or "": it was */
+	char kept[ERR_FILE_MAX];	/* where the file lies that was there, or "" */
+};
+
+typedef int (*store_open_fn)(const char *path, struct store **out, struct err *err);
+
+/*
+ * The same as open (store_open, store_open_replica), but a store that is damaged, empty, gone, or
+ * that has fewer transactions than its copy has, is put aside and its copy takes its place; what
+ * was written after that was made is lost. Without a copy it is as open. WEFT_EINVAL,
+ * WEFT_ENOTFOUND: both are damaged; only a store that lacks its last transactions is used then.
+ */
+int store_open_or_copy(const char *path, store_open_fn open, struct store **out,
+		       struct store_taken *taken, struct err *err);
+
+/* ---- durability ------------------------------------------------------------ */
+
 /*
  * From now on store_begin, store_mark, store_commit_proven and what was read and learned of
  * devices are written when the call returns, but durable only after the next store_sync, or

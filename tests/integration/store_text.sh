@@ -48,7 +48,7 @@ sed 's/"fence"/"fense"/' "$T/a.json" >"$T/bad.json"
 sum=$(sha256sum <"$STATE/weft.db")
 expect 65 "a mistake" weft store import "$T/bad.json" --state-dir "$STATE" --replace
 has err "is named" 'unknown field state.fense'
-[[ $(sha256sum <"$STATE/weft.db") == "$sum" && $(ls "$STATE") == $'weft.db\nweft.db.lock' ]]
+[[ $(sha256sum <"$STATE/weft.db") == "$sum" && $(ls "$STATE") == $'weft.db\nweft.db.copy\nweft.db.lock' ]]
 tap "and leaves all as it was"
 expect 0 "a store is replaced" weft store import "$T/a.json" --state-dir "$STATE" --replace
 [[ $(sha256sum <"$STATE/weft.db.replaced-1") == "$sum" ]]
@@ -62,3 +62,18 @@ weftd --socket "$SOCK" --state-dir "$STATE" >"$T/err" 2>&1
 [[ $? == 65 ]] && grep -q 'is damaged: it does not hold what was written' "$T/err"
 tap "and is not in force"
 finish
+
+rm -f "$STATE"/weft.db*
+weft store import "$T/a.json" --state-dir "$STATE" >"$T/out"
+daemon
+stop weftd
+: >"$STATE/weft.db"
+daemon
+expect 0 "a store that is empty is its copy" weft wait --for ready --timeout 30s
+expect 0 "and status" weft status --format json
+jq -e '.problems[] | select(.kind == "store") | .text | test("weft.db is empty: its copy is used")' \
+	"$T/out" >"$T/found"
+tap "says so"
+expect 0 "nothing is missing" weft diff
+expect 0 "it is told until the next change" weft apply -f "$T/f.yaml" --comment again
+stop weftd

@@ -113,6 +113,17 @@ void part_wait_start(struct daemon_env *env, int fd, void (*fn)(void *arg), void
 		     struct part_wait **w);
 void part_wait_stop(struct part_wait **w);
 
+/* Keeps the store's copy new, while this weftd leads. store_copy.c */
+struct store_copier;
+
+/* The store was opened like this; makes the first copy, which may wait for the disk. */
+struct store_copier *store_copier_new(struct daemon_env *env, const struct store_taken *taken);
+void store_copier_free(struct store_copier *c);	/* NULL is fine */
+/* A change has ended. */
+void store_copier_note(struct store_copier *c);
+/* A sentence, or "". NULL is fine. */
+const char *store_copier_problem(const struct store_copier *c);
+
 /* What was learned of how long a port or device takes, in out; NULL when that
  * is nothing. */
 Weft__V1__Timing *env_timing(const struct daemon_env *env, enum store_timing_kind kind,

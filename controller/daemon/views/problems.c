@@ -36,6 +36,7 @@ static bool is_difference(Weft__V1__ProblemKind kind)
 {
 	return kind != KIND(DEVICE_UNREACHABLE) && kind != KIND(HOSTS_SILENT) &&
 	       kind != KIND(CHANGED_BY_OTHERS) && kind != KIND(CHANGE_WAITS) &&
+	       kind != KIND(STORE) &&
 	       kind != KIND(JOB_DEGRADED) && kind != KIND(JOB_DOWN) &&
 	       kind != KIND(JOBS_NOT_PLANNED);
 }
@@ -301,6 +302,14 @@ static void add_wait(struct problems *p, const struct changes *changes)
 }
 
 /* What hosts of this machine receive. */
+static void add_store(struct problems *p, const struct store_copier *copier)
+{
+	const char *text = store_copier_problem(copier);
+
+	add(p, &(struct problem_subject){ .kind = KIND(STORE), .count = text[0] != '\0' },
+	    "%s", text);
+}
+
 static void add_hosts(struct problems *p, const struct hosts *hosts)
 {
 	const char *port = "", *why = "", *host = "";
@@ -375,6 +384,7 @@ void problems_init(struct problems *p, const struct views *views)
 	memset(p, 0, sizeof(*p));
 	add_devices(p, views->env);
 	add_wait(p, views->changes);
+	add_store(p, views->copier);
 	add_hosts(p, views->hosts);
 	add_jobs(p, views);
 	make_list(p);

@@ -24,6 +24,7 @@ struct views {
 	struct changes *changes;
 	struct hosts *hosts;
 	struct jobs *jobs;
+	const struct store_copier *copier;	/* NULL: a standby */
 	const struct standby *standby;	/* NULL: this weftd leads */
 	const struct election *election; /* NULL: there is only this one */
 	const struct joint *joint;	/* NULL: it leads the whole fabric */
