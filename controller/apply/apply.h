@@ -33,8 +33,8 @@
  *                                                          apply_go_on,
  *                                                          apply_take_back,
  *                                                          apply_cancel, apply_free
- *   fn of apply_on_open      while an open change is       what only tells
- *                            looked at
+ *   fn of apply_on_open      while an open change is       what only tells,
+ *                            looked at                     apply_set_outcome
  *   apply_hosts.verify,      within a phase; *_verified    question->progress and
  *   .drain, .withdraw,       before the next stage,        ->done, at once or later;
  *   .report_verified         withdraw within apply_free()  what only tells
@@ -374,12 +374,14 @@ enum apply_outcome {
 				 * sent, or stuck */
 };
 
-/* fn is asked of each such change before anything is read; it may fill err with why a change is
- * undone, and it may block. When it fails the change stays as it is, and apply_recover() fails
- * with that. NULL: APPLY_BY_READING of all. */
-void apply_on_open(struct apply *a, int (*fn)(const struct store_change *ch,
-					      enum apply_outcome *out, void *arg, struct err *err),
+/* fn is asked of each such change before anything is read, and apply_set_outcome() answers, at
+ * once or later. NULL: APPLY_BY_READING of all. */
+void apply_on_open(struct apply *a, void (*fn)(const struct store_change *ch, void *arg),
 		   void *arg);
+/* err: why it is undone (may be empty); or, with rc, why that is not known: the change stays as it
+ * is then, and apply_recover() fails with that. Without effect when no fn has been asked. */
+void apply_set_outcome(struct apply *a, enum apply_outcome outcome, int rc,
+		       const struct err *err);
 
 #define APPLY_PEER_MAX 280
 

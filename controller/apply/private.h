@@ -538,8 +538,7 @@ struct apply {
 	struct change *change;		/* under way, or NULL */
 	struct recovery *recovery;
 	bool resume;			/* the next one may take back */
-	int (*on_open)(const struct store_change *ch, enum apply_outcome *out, void *arg,
-		       struct err *err);	/* or NULL */
+	void (*on_open)(const struct store_change *ch, void *arg);	/* or NULL */
 	void *on_open_arg;
 	struct maintenance *maintenance;	/* under way, or NULL */
 	struct store_journal *open;	/* open changes, newest first */

@@ -35,6 +35,7 @@ struct recovery {
 	struct store_journal *v;	/* [n] open changes, newest first */
 	int n, at;			/* at: the one at hand */
 	struct device_set *set;		/* of the change at hand, or NULL */
+	bool asks;			/* others what is to become of the change at hand */
 	enum apply_outcome outcome;	/* of the change at hand */
 	struct err why;			/* it is undone */
 	bool had_fabric;		/* the engine, before that */
@@ -419,31 +420,37 @@ static void list_readings(struct recovery *r)
 	}
 }
 
-/* Who decides over the change at hand: only of one that its process did not end others may know
- * more. */
-static int ask_outcome(struct recovery *r)
-{
-	const struct store_change *ch = &r->v[r->at].change;
-
-	r->outcome = APPLY_BY_READING;
-	r->why = (struct err){ 0 };
-	if (!r->a->on_open || ch->verdict != STORE_RUNNING) {
-		return 0;
-	}
-	return r->a->on_open(ch, &r->outcome, r->a->on_open_arg, &r->why);
-}
-
+/* Only of a change that its process did not end others may know more. */
 static void next_change(struct recovery *r)
 {
-	int rc;
+	static const struct err no_reason;
+	const struct store_change *ch;
 
 	if (r->at >= r->n) {
 		finish(r);
 		return;
 	}
-	rc = ask_outcome(r);
+	ch = &r->v[r->at].change;
+	r->asks = true;
+	if (r->a->on_open && ch->verdict == STORE_RUNNING) {
+		r->a->on_open(ch, r->a->on_open_arg);
+	} else {
+		apply_set_outcome(r->a, APPLY_BY_READING, 0, &no_reason);
+	}
+}
+
+void apply_set_outcome(struct apply *a, enum apply_outcome outcome, int rc, const struct err *err)
+{
+	struct recovery *r = a->recovery;
+
+	if (!r || !r->asks) {
+		return;
+	}
+	r->asks = false;
+	r->outcome = outcome;
+	r->why = *err;
 	if (rc) {
-		fail(r, rc, &r->why);
+		fail(r, rc, err);
 		change_over(r);
 		return;
 	}
@@ -474,8 +481,7 @@ static void on_begin(void *arg)
 	next_change(r);
 }
 
-void apply_on_open(struct apply *a, int (*fn)(const struct store_change *ch,
-					      enum apply_outcome *out, void *arg, struct err *err),
+void apply_on_open(struct apply *a, void (*fn)(const struct store_change *ch, void *arg),
 		   void *arg)
 {
 	a->on_open = fn;

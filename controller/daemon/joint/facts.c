@@ -32,6 +32,7 @@ struct facts {
 	char prefix[MAX_KEY / 3];
 	char name[JOINT_NAME_MAX];
 	int wait_fd;		/* -1: nothing is watched */
+	bool closed;		/* no call begins any more */
 };
 
 __attribute__((format(printf, 3, 4)))
@@ -44,6 +45,24 @@ static const char *key(const struct facts *f, char buf[MAX_KEY], const char *fmt
 	vsnprintf(buf + n, (size_t)(MAX_KEY - n), fmt, ap);
 	va_end(ap);
 	return buf;
+}
+
+/* Once the facts are closed nothing but this error is known of their caller's world. */
+static int transact(struct facts *f, const struct etcd_guard *guards, int n_guards,
+		    const struct etcd_op *ops, int n_ops, bool *done, struct err *err)
+{
+	int64_t revision;
+	int r = f->closed ? 0 : etcd_transact(f->etcd, guards, n_guards, ops, n_ops, CALL_MS, done,
+					      &revision, err);
+
+	return f->closed ? err_set(err, WEFT_ECANCELED, "weftd is stopping") : r;
+}
+
+static int read_all(struct facts *f, const struct etcd_op *gets, int n, struct err *err)
+{
+	bool done;
+
+	return transact(f, NULL, 0, gets, n, &done, err);
 }
 
 /* ---- reading ------------------------------------------------------------- */
@@ -125,10 +144,8 @@ static int read_folder(struct facts *f, const char *folder, struct etcd_pairs *o
 		.kind = ETCD_GET, .key = key(f, from, "%s/", folder),
 		.end = key(f, to, "%s0", folder), .got = out,
 	};
-	int64_t revision;
-	bool done;
 
-	return etcd_transact(f->etcd, NULL, 0, &get, 1, CALL_MS, &done, &revision, err);
+	return read_all(f, &get, 1, err);
 }
 
 /* Leaves of the keys what comes after the folder. */
@@ -149,15 +166,13 @@ static int read_leaders(struct facts *f, struct joint_facts *out, struct err *er
 	struct etcd_pairs got[JOINT_MAX] = { { 0, NULL } };
 	struct etcd_op ops[JOINT_MAX];
 	char (*names)[MAX_KEY] = x_new(JOINT_MAX, sizeof(*names));
-	int64_t revision;
-	bool done;
 	int r;
 
 	for (int i = 0; i < out->n; i++) {
 		ops[i] = (struct etcd_op){ .kind = ETCD_GET, .got = &got[i],
 			.key = key(f, names[i], "%s/leader", out->v[i].name) };
 	}
-	r = etcd_transact(f->etcd, NULL, 0, ops, out->n, CALL_MS, &done, &revision, err);
+	r = read_all(f, ops, out->n, err);
 	for (int i = 0; i < out->n; i++) {
 		const char *holder = got[i].n > 0 ? strchr(got[i].v[0].value, ' ') : NULL;
 
@@ -214,14 +229,10 @@ int facts_request(struct facts *f, struct buf *out, struct err *err)
 	char name[MAX_KEY];
 	const struct etcd_op get = { .kind = ETCD_GET, .key = key(f, name, "joint-data/request"),
 				     .got = &got };
-	int64_t revision;
-	bool done;
-	int r = etcd_transact(f->etcd, NULL, 0, &get, 1, CALL_MS, &done, &revision, err);
+	int r = read_all(f, &get, 1, err);
 
 	buf_reset(out);
-	if (r == 0 && got.n == 0) {
-		r = err_set(err, WEFT_ESTALE, "the joint change is over");
-	} else if (r == 0) {
+	if (got.n > 0) {
 		buf_add(out, got.v[0].value, got.v[0].len);
 	}
 	etcd_pairs_fini(&got);
@@ -230,9 +241,9 @@ int facts_request(struct facts *f, struct buf *out, struct err *err)
 
 /* ---- writing ------------------------------------------------------------- */
 
-/* Guards of whatever is said of the joint change id (0: that none is open). */
-static int guarded(struct facts *f, int64_t id, const struct etcd_guard *more,
-		   const struct etcd_op *ops, int n, bool *done, struct err *err)
+/* Whatever is said of the joint change id (0: that none is open), if its guards hold. */
+static int say(struct facts *f, int64_t id, const struct etcd_guard *more,
+	       const struct etcd_op *ops, int n, struct err *err)
 {
 	char leader[MAX_KEY], open[MAX_KEY];
 	const struct etcd_guard guards[] = {
@@ -241,7 +252,7 @@ static int guarded(struct facts *f, int64_t id, const struct etcd_guard *more,
 		{ .key = key(f, open, "joint/open"), .revision = id },
 		more ? *more : (struct etcd_guard){ 0 },
 	};
-	int64_t revision;
+	bool done;
 
 	for (int i = 0; i < n; i++) {
 		if (ops[i].len > ETCD_MAX_VALUE) {
@@ -250,15 +261,7 @@ static int guarded(struct facts *f, int64_t id, const struct etcd_guard *more,
 				       "be %zu at most", ops[i].len, ETCD_MAX_VALUE);
 		}
 	}
-	return etcd_transact(f->etcd, guards, more ? 3 : 2, ops, n, CALL_MS, done, &revision, err);
-}
-
-static int put_all(struct facts *f, int64_t id, const struct etcd_op *ops, int n, struct err *err)
-{
-	bool done;
-	int r = guarded(f, id, NULL, ops, n, &done, err);
-
-	return r || done ? r : err_set(err, WEFT_ESTALE, "the joint change is over");
+	return transact(f, guards, more ? 3 : 2, ops, n, &done, err);
 }
 
 static int put(struct facts *f, int64_t id, const char *name, const char *text, size_t len,
@@ -266,7 +269,7 @@ static int put(struct facts *f, int64_t id, const char *name, const char *text, 
 {
 	const struct etcd_op op = { .kind = ETCD_PUT, .key = name, .value = text, .len = len };
 
-	return put_all(f, id, &op, 1, err);
+	return say(f, id, NULL, &op, 1, err);
 }
 
 int facts_join(struct facts *f, const char *domains, struct err *err)
@@ -280,9 +283,8 @@ int facts_join(struct facts *f, const char *domains, struct err *err)
 		.kind = ETCD_PUT, .key = key(f, name, "participants/%s", f->name),
 		.value = domains, .len = strlen(domains),
 	};
-	int64_t revision;
 	bool done;
-	int r = etcd_transact(f->etcd, &guard, 1, &op, 1, CALL_MS, &done, &revision, err);
+	int r = transact(f, &guard, 1, &op, 1, &done, err);
 
 	return r || done ? r : err_set(err, WEFT_ESTALE, "this weftd leads no more");
 }
@@ -297,20 +299,8 @@ int facts_open(struct facts *f, const char *uuid, const char *names, const struc
 		{ .kind = ETCD_PUT, .key = key(f, data, "joint-data/request"),
 		  .value = request->data, .len = request->len },
 	};
-	struct joint_facts *now = x_new(1, sizeof(*now));
-	bool done;
-	int r = guarded(f, 0, NULL, ops, 2, &done, err);
 
-	if (r == WEFT_EUNAVAIL || r == WEFT_ETIMEOUT || (r == 0 && !done)) {
-		r = facts_read(f, now, err);
-		if (r == 0 && strcmp(now->uuid, uuid) != 0) {
-			r = err_set(err, WEFT_ESTALE,
-				    "a joint change that %s was asked for is under "
-				    "way", now->id ? now->asked : "another weftd");
-		}
-	}
-	free(now);
-	return r;
+	return say(f, 0, NULL, ops, 2, err);
 }
 
 int facts_put_base(struct facts *f, int64_t id, const struct buf *base, struct err *err)
@@ -322,7 +312,7 @@ int facts_put_base(struct facts *f, int64_t id, const struct buf *base, struct e
 		  .value = base->data, .len = base->len },
 	};
 
-	return put_all(f, id, ops, 2, err);
+	return say(f, id, NULL, ops, 2, err);
 }
 
 int facts_put_stage(struct facts *f, int64_t id, int stage, const char *digest, struct err *err)
@@ -341,32 +331,19 @@ int facts_put_ended(struct facts *f, int64_t id, const char *how, struct err *er
 }
 
 int facts_decide(struct facts *f, int64_t id, enum joint_decision decision, const char *why,
-		 enum joint_decision *out, struct err *err)
+		 struct err *err)
 {
 	char name[MAX_KEY], text[JOINT_TEXT_MAX + 8];
 	const struct etcd_guard none = { .key = key(f, name, "joint/decision") };
 	struct etcd_op op = { .kind = ETCD_PUT, .key = name, .value = text };
-	struct joint_facts *now;
-	bool done;
-	int r, n;
 
-	n = decision == JOINT_COMMIT ? snprintf(text, sizeof(text), "commit")
-				     : snprintf(text, sizeof(text), "undo %s", why);
-	op.len = n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1;
-	r = guarded(f, id, &none, &op, 1, &done, err);
-	*out = decision;
-	if (r || done) {
-		return r;
+	if (decision == JOINT_COMMIT) {
+		snprintf(text, sizeof(text), "commit");
+	} else {
+		snprintf(text, sizeof(text), "undo %s", why);
 	}
-	now = x_new(1, sizeof(*now));
-	r = facts_read(f, now, err);
-	if (r == 0) {
-		*out = now->decision;
-		r = now->id == id && now->decision ? 0 :
-		    err_set(err, WEFT_ESTALE, "the joint change is over");
-	}
-	free(now);
-	return r;
+	op.len = strlen(text);
+	return say(f, id, &none, &op, 1, err);
 }
 
 int facts_close(struct facts *f, int64_t id, struct err *err)
@@ -377,9 +354,8 @@ int facts_close(struct facts *f, int64_t id, struct err *err)
 		{ .kind = ETCD_DELETE, .key = key(f, data, "joint-data/"),
 		  .end = key(f, data_to, "joint-data0") },
 	};
-	bool done;
 
-	return guarded(f, id, NULL, drops, 2, &done, err);	/* if not: another has closed it */
+	return say(f, id, NULL, drops, 2, err);
 }
 
 int facts_wait_fd(struct facts *f)
@@ -388,6 +364,9 @@ int facts_wait_fd(struct facts *f)
 	char from[MAX_KEY];
 	bool changed;
 
+	if (f->closed) {
+		return -1;
+	}
 	if (f->wait_fd >= 0 && etcd_watch_take(f->etcd, &changed, &err)) {
 		f->wait_fd = -1;
 	}
@@ -422,6 +401,11 @@ int facts_new(const struct joint_config *cfg, const struct election *election,
 	}
 	*out = f;
 	return 0;
+}
+
+void facts_stop(struct facts *f)
+{
+	f->closed = true;
 }
 
 void facts_free(struct facts *f)

@@ -2,9 +2,12 @@
  * The part of this weftd in joint changes.
  *
  * There is no coordinator: whoever sees in etcd that all have said what is needed goes on, and
- * whoever cannot go on decides "undo", which holds unless "commit" was decided before. Every
- * look reads all facts; what this participant has to say is kept until etcd has it, so a look
- * may fail at any point and be done once more.
+ * whoever cannot go on decides "undo", which holds unless "commit" was decided before.
+ *
+ * etcd is asked by a coroutine, a look at a time: it says what this participant has to say, which
+ * is kept until etcd has it, and reads all facts. Nothing but that: what follows from them is
+ * done on the loop once the look is over (follow), by what the part is then, and may be more to
+ * say. So a look may take long, or fail at any point and be done once more.
  *
  *	PART_NONE      no part in any
  *	PART_GATHERS   has read its devices; waits for what the others' hold
@@ -23,11 +26,14 @@
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/coroutine/coroutine.h"
 
+#define LOOK_NEXT_MS 10		/* what was seen is more to say */
 #define LOOK_OPEN_MS 500	/* between looks that no watch asked for */
 #define LOOK_IDLE_MS 2000
 #define GONE_LEASES 3		/* a participant without a leader for as long is given up */
 #define NS_PER_MS 1000000
+#define ENDED_IN_CHANGE "its weftd ended in the change"
 
 enum part_phase { PART_NONE, PART_GATHERS, PART_PLANS, PART_WAITS, PART_RUNS, PART_ENDED };
 
@@ -42,8 +48,21 @@ struct joint {
 	bool joined;			/* the others know its domains */
 	bool silent;			/* etcd did not answer the last time */
 	struct joint_facts *now;	/* as last read */
+	struct look {
+		bool goes_on, again;	/* again: another follows at once */
+		struct joint_facts *facts;	/* as it has read them; likewise: */
+		struct etcd_pairs bases;	/* once all have said theirs; else empty */
+		struct buf request;	/* of an open joint change; "": it was not needed */
+		int fd;			/* is readable when a key changes; -1: none */
+		int rc;
+		struct err err;
+	} look;
+	bool stopped;			/* frees itself when no look is under way */
+	char *open;			/* the request of a change of which the engine asks what is
+					 * to become, or NULL */
+	struct asked *asked;		/* a joint change that is to be opened, or NULL */
 	/* Of the joint change that it has a part in: */
-	int64_t id;
+	int64_t id;			/* 0: it is not open yet */
 	enum part_phase phase;
 	struct joint_request request;	/* its id: of the part, in its history */
 	struct plan_request *gathering;	/* while PART_GATHERS */
@@ -51,12 +70,28 @@ struct joint {
 	int stage, n_stages;		/* waits to begin it; of the plan */
 	bool stage_said;
 	char digest[65];
+	bool all_ready, all_ended;	/* so commit is to be decided; it is over everywhere */
+	struct err refused;		/* why the part ends before anything is planned */
 	char undo[JOINT_TEXT_MAX];	/* to be decided while not "" */
 	char ended[JOINT_TEXT_MAX];	/* to be said while not "" */
 	int64_t gone_ns[JOINT_MAX];	/* since when no weftd leads it; 0: one does */
 };
 
-static void look(void *arg);
+/* What this participant was asked for. */
+struct asked {
+	char uuid[JOINT_UUID_MAX];
+	struct model_fabric *fabric;
+	struct buf names;		/* of all participants; "": not known yet */
+	struct buf request;
+	bool tried;			/* it may be open */
+};
+
+/* In the next round of the loop, or when the look under way is over. */
+static void look_soon(struct joint *j)
+{
+	j->look.again = true;
+	part_timer_start(j->timer, 0);
+}
 
 /* ---- what is said -------------------------------------------------------- */
 
@@ -84,27 +119,68 @@ static int say_base(struct joint *j, struct err *err)
 	return r;
 }
 
-/* Says what etcd does not have yet. A fact that is too late is none. */
+static int say_stage(struct joint *j, struct err *err)
+{
+	const int stage = j->stage;
+	int r = facts_put_stage(j->facts, j->id, stage, j->digest, err);
+
+	j->stage_said = r == 0 && j->stage == stage;
+	return r;
+}
+
+static int say_decision(struct joint *j, struct err *err)
+{
+	int r;
+
+	if (!j->undo[0]) {
+		r = facts_decide(j->facts, j->id, JOINT_COMMIT, "", err);
+		j->all_ready = r != 0;
+	} else if ((r = facts_decide(j->facts, j->id, JOINT_UNDO, j->undo, err)) == 0) {
+		j->undo[0] = '\0';
+	}
+	return r;
+}
+
+static bool has_to_say(const struct joint *j)
+{
+	return j->id ? j->undo[0] || j->all_ready || j->all_ended || j->base.len || j->ended[0] ||
+		       (j->phase == PART_WAITS && !j->stage_said)
+		     : j->asked && j->asked->names.len && !j->asked->tried;
+}
+
+/* Opens the joint change that was asked for; more than once, if an answer is late. */
+static int say_request(struct joint *j, struct err *err)
+{
+	struct asked *a = j->asked;
+
+	if (!a || !a->names.len) {
+		return 0;
+	}
+	a->tried = true;
+	return facts_open(j->facts, a->uuid, buf_cstr(&a->names), &a->request, err);
+}
+
+/* Says what etcd does not have yet. */
 static int say(struct joint *j, struct err *err)
 {
-	enum joint_decision decision;
 	int r = 0;
 
-	if (j->undo[0] && (r = facts_decide(j->facts, j->id, JOINT_UNDO, j->undo, &decision,
-					    err)) == 0) {
-		j->undo[0] = '\0';
+	if (!j->id) {
+		return say_request(j, err);
+	}
+	if (j->undo[0] || j->all_ready) {
+		r = say_decision(j, err);
 	}
 	if (r == 0 && j->base.len) {
 		r = say_base(j, err);
 	}
 	if (r == 0 && j->phase == PART_WAITS && !j->stage_said) {
-		r = facts_put_stage(j->facts, j->id, j->stage, j->digest, err);
-		j->stage_said = r == 0;
+		r = say_stage(j, err);
 	}
 	if (r == 0 && j->ended[0] && (r = facts_put_ended(j->facts, j->id, j->ended, err)) == 0) {
 		j->ended[0] = '\0';
 	}
-	return r;
+	return r == 0 && j->all_ended ? facts_close(j->facts, j->id, err) : r;
 }
 
 /* ---- what the others have said ------------------------------------------- */
@@ -138,6 +214,9 @@ static bool all_before(struct joint *j)
 		const struct joint_said *s = &j->now->v[i];
 
 		all = all && (s->stage >= j->stage || !s->has_part);
+		if (s->stage < j->stage && strcmp(s->name, j->name) == 0) {
+			j->stage_said = false;	/* or what was said before it came late */
+		}
 		if (!s->has_part || j->now->decision) {
 			continue;
 		}
@@ -172,30 +251,33 @@ static void end_gathering(struct joint *j, int rc, const struct err *err)
 	plan_request_go_on(pr, rc, err);
 }
 
-/* Once all have said what their devices hold, the plan starts from that. */
-static int gather(struct joint *j, struct err *err)
+/* Have all said what their devices hold? */
+static bool all_have_bases(const struct joint_facts *now)
 {
-	struct etcd_pairs bases = { 0 };
+	int n = 0;
+
+	for (int i = 0; i < now->n; i++) {
+		n += now->v[i].has_part && now->v[i].has_base;
+	}
+	return n > 0 && n == now->n_parts;
+}
+
+/* Once that was read too, the plan starts from it. */
+static void gather(struct joint *j)
+{
+	const struct etcd_pairs *bases = &j->look.bases;
 	struct plan_request *pr = j->gathering;
-	struct err bad = { 0 };
-	int r, rc = 0;
+	struct err err = { 0 };
+	int r = 0;
 
-	for (int i = 0; i < j->now->n; i++) {
-		if (j->now->v[i].has_part && !j->now->v[i].has_base) {
-			return 0;
-		}
+	if (bases->n == 0 || bases->n != j->now->n_parts) {
+		return;
 	}
-	r = facts_bases(j->facts, &bases, err);
-
-	for (int i = 0; i < bases.n && r == 0 && bases.n == j->now->n_parts && rc == 0; i++) {
-		rc = joint_lights_decode(&pr->snap, pr->fabric, bases.v[i].value, bases.v[i].len,
-					 bases.v[i].key, &bad);
+	for (int i = 0; i < bases->n && r == 0; i++) {
+		r = joint_lights_decode(&pr->snap, pr->fabric, bases->v[i].value,
+					bases->v[i].len, bases->v[i].key, &err);
 	}
-	if (r == 0 && bases.n == j->now->n_parts) {
-		end_gathering(j, rc, &bad);
-	}
-	etcd_pairs_fini(&bases);
-	return r;
+	end_gathering(j, r, &err);
 }
 
 static bool is_own(const struct model_device *d, void *arg)
@@ -213,7 +295,7 @@ static void prepare(struct plan_request *pr, void *arg)
 	j->gathering = pr;
 	j->phase = PART_GATHERS;
 	pr->waits = true;
-	part_timer_start(j->timer, 0);
+	look_soon(j);
 }
 
 static void planned(const struct plan *p, void *arg)
@@ -234,7 +316,7 @@ static void ready(int stage, void *arg)
 	j->stage = stage;
 	j->stage_said = false;
 	j->phase = PART_WAITS;
-	part_timer_start(j->timer, 0);
+	look_soon(j);
 }
 
 static void go_on(struct joint *j)
@@ -253,33 +335,27 @@ static void take_back(struct joint *j, const char *why)
 }
 
 /* All have come as far: the next stage, or the commit. */
-static int wait_for_others(struct joint *j, struct err *err)
+static void wait_for_others(struct joint *j)
 {
-	enum joint_decision decision = j->now->decision;
-	bool all = all_before(j);
-	int r = 0;
+	const enum joint_decision decision = j->now->decision;
+	const bool all = all_before(j);
 
 	if (j->undo[0]) {
-		return 0;	/* the next look says so */
+		return;			/* is said next */
 	}
-	if (decision == JOINT_UNDECIDED && all && j->stage == j->n_stages) {
-		r = facts_decide(j->facts, j->id, JOINT_COMMIT, "", &decision, err);
-	}
-	if (r) {
-		return r;
-	}
-	if (decision == JOINT_COMMIT || (decision == JOINT_UNDECIDED && all)) {
-		go_on(j);
-	} else if (j->now->decision == JOINT_UNDO) {	/* and its reason is known */
+	if (decision == JOINT_UNDO) {
 		take_back(j, j->now->why);
+	} else if (decision == JOINT_COMMIT || (all && j->stage < j->n_stages)) {
+		go_on(j);
+	} else {
+		j->all_ready = all;
 	}
-	return 0;
 }
 
 /* The next step of the part by what is known; may be done any number of times. */
-static int step(struct joint *j, struct err *err)
+static void step(struct joint *j)
 {
-	bool undo = j->now->decision == JOINT_UNDO;
+	const bool undo = j->now->decision == JOINT_UNDO;
 	struct err why = { 0 };
 
 	watch_leaders(j);
@@ -288,23 +364,25 @@ static int step(struct joint *j, struct err *err)
 		if (undo) {
 			err_set(&why, WEFT_ECANCELED, "nothing was sent: %s", j->now->why);
 			end_gathering(j, why.code, &why);
-			return 0;
+		} else {
+			gather(j);
 		}
-		return gather(j, err);
+		return;
 	case PART_WAITS:
-		return wait_for_others(j, err);
+		wait_for_others(j);
+		return;
 	case PART_RUNS:
 		if (undo) {
 			take_back(j, j->now->why);
 		}
-		return 0;
+		return;
 	case PART_ENDED:
-		return all_ended(j) ? facts_close(j->facts, j->id, err) : 0;
+		j->all_ended = all_ended(j);
+		return;
 	case PART_PLANS:	/* it waits once it is planned */
 	case PART_NONE:
-		break;
+		return;
 	}
-	return 0;
 }
 
 /* ---- the end ------------------------------------------------------------- */
@@ -314,11 +392,40 @@ static const char *verdict_text(enum apply_verdict v)
 	return v == APPLY_NOTHING_TO_DO ? "nothing to do" : apply_verdict_name(v);
 }
 
-/* The part is over here. A failure is everybody's. */
+static void drop_asked(struct joint *j)
+{
+	if (j->asked) {
+		model_free(j->asked->fabric);
+		buf_fini(&j->asked->names);
+		buf_fini(&j->asked->request);
+		free(j->asked);
+		j->asked = NULL;
+	}
+}
+
+static void forget(struct joint *j)
+{
+	drop_asked(j);
+	joint_request_fini(&j->request);
+	buf_reset(&j->base);
+	j->id = 0;
+	j->phase = PART_NONE;
+	j->undo[0] = j->ended[0] = j->digest[0] = '\0';
+	j->stage_said = j->all_ready = j->all_ended = false;
+	j->refused = (struct err){ 0 };
+	j->gathering = NULL;
+	memset(j->gone_ns, 0, sizeof(j->gone_ns));
+}
+
+/* The part is over here. A failure is everybody's, unless no other has been asked. */
 static void ended(const struct apply_result *res, int rc, const struct err *err, void *arg)
 {
 	struct joint *j = arg;
 
+	if (!j->id && !(j->asked && j->asked->tried)) {
+		forget(j);
+		return;
+	}
 	if (rc) {
 		want_undo(j, j->name, err->msg);
 	}
@@ -326,7 +433,7 @@ static void ended(const struct apply_result *res, int rc, const struct err *err,
 		 rc ? ": " : "", rc ? err->msg : "");
 	j->gathering = NULL;
 	j->phase = PART_ENDED;
-	part_timer_start(j->timer, 0);
+	look_soon(j);
 }
 
 static void cancel(void *arg)
@@ -334,40 +441,31 @@ static void cancel(void *arg)
 	struct joint *j = arg;
 
 	want_undo(j, j->name, "stopped on request");
-	part_timer_start(j->timer, 0);
+	look_soon(j);
 }
 
 /* ---- the beginning ------------------------------------------------------- */
 
-static void forget(struct joint *j)
+/* How this participant's history calls it: the client's own id means something only where it has
+ * asked. */
+static void name_part(struct joint_request *q, bool asked_here, const char *uuid)
 {
-	joint_request_fini(&j->request);
-	buf_reset(&j->base);
-	j->id = 0;
-	j->phase = PART_NONE;
-	j->undo[0] = j->ended[0] = j->digest[0] = '\0';
-	j->stage_said = false;
-	j->gathering = NULL;
-	memset(j->gone_ns, 0, sizeof(j->gone_ns));
+	struct change_order *o = &q->order;
+
+	if (!asked_here || !o->request_id[0]) {
+		free((char *)o->request_id);
+		o->request_id = x_dup(uuid);
+	}
 }
 
-/* Reads what was asked for, and how this participant's history calls it: the client's own id
- * means something only where it has asked. */
-static int take_request(struct joint *j, const struct joint_facts *facts, struct err *err)
+/* What was asked for in the open joint change, as the look has read it. */
+static int take_request(const struct joint *j, struct joint_request *out, struct err *err)
 {
-	struct change_order *o = &j->request.order;
-	struct buf data = { 0 };
-	int r = facts_request(j->facts, &data, err);
+	int r = joint_request_decode(j->look.request.data, j->look.request.len, out, err);
 
 	if (r == 0) {
-		joint_request_fini(&j->request);
-		r = joint_request_decode(data.data, data.len, &j->request, err);
+		name_part(out, strcmp(j->now->asked, j->name) == 0, j->now->uuid);
 	}
-	if (r == 0 && (strcmp(facts->asked, j->name) != 0 || !o->request_id[0])) {
-		free((char *)o->request_id);
-		o->request_id = x_dup(facts->uuid);
-	}
-	buf_fini(&data);
 	return r;
 }
 
@@ -385,7 +483,7 @@ static bool is_on_record(struct joint *j)
 		snprintf(j->ended, sizeof(j->ended), "%s: %s", store_verdict_name(ch.verdict),
 			 ch.summary);
 		if (ch.verdict != STORE_COMMITTED) {
-			want_undo(j, j->name, "its weftd ended in the change");
+			want_undo(j, j->name, ENDED_IN_CHANGE);
 		}
 		j->phase = PART_ENDED;
 	}
@@ -407,110 +505,45 @@ static int begin_part(struct joint *j, struct rpc_call *call, const struct own_c
 	return r;
 }
 
-/* A joint change is open in which this participant has not begun its part. */
-static int join(struct joint *j, struct rpc_call *call, const struct own_change *own,
-		struct err *err)
+static bool has_part(const struct joint *j)
 {
-	int r = take_request(j, j->now, err);
-	bool has_part = false;
+	for (int i = 0; i < j->now->n; i++) {
+		if (strcmp(j->now->v[i].name, j->name) == 0) {
+			return j->now->v[i].has_part;
+		}
+	}
+	return false;
+}
 
+/* A joint change is open in which this participant has not begun its part. */
+static int join(struct joint *j, struct err *err)
+{
+	struct err refused = { 0 };
+	struct joint_request request;
+	int r;
+
+	if (!has_part(j) || !j->look.request.len) {
+		return 0;
+	}
+	r = take_request(j, &request, err);
 	if (r) {
 		return r;
 	}
-	for (int i = 0; i < j->now->n; i++) {
-		has_part = has_part || (j->now->v[i].has_part &&
-					strcmp(j->now->v[i].name, j->name) == 0);
-	}
-	if (!has_part || (is_on_record(j) && j->phase != PART_ENDED)) {
-		return 0;	/* or it is being recovered */
+	joint_request_fini(&j->request);
+	j->request = request;
+	if (is_on_record(j) && j->phase != PART_ENDED) {
+		return 0;		/* it is being recovered */
 	}
 	j->id = j->now->id;
-	if (j->phase == PART_ENDED) {
-		return 0;
+	if (j->phase == PART_NONE) {
+		log_info("weftd", "joint change %s, which %s was asked for", j->now->uuid,
+			 j->now->asked);
+		begin_part(j, NULL, NULL, &refused);	/* why it cannot goes to all of them */
 	}
-	log_info("weftd", "joint change %s, which %s was asked for", j->now->uuid, j->now->asked);
-	return begin_part(j, call, own, err);
-}
-
-/* ---- looking ------------------------------------------------------------- */
-
-/* The keys of the joint change are gone: it is over everywhere, or they were taken away. */
-static void end_without_keys(struct joint *j)
-{
-	static const char why[] = "its keys are gone from etcd";
-	struct err err = { 0 };
-
-	if (j->phase == PART_ENDED) {
-		forget(j);
-	} else if (j->phase == PART_GATHERS) {
-		end_gathering(j, err_set(&err, WEFT_ECANCELED, "nothing was sent: %s", why), &err);
-	} else if (j->phase == PART_WAITS) {
-		take_back(j, why);
-	}
-}
-
-static void on_change_of_keys(void *arg)
-{
-	look(arg);
-}
-
-static int look_once(struct joint *j, struct err *err)
-{
-	struct err refused = { 0 };
-	int r = 0;
-
-	if (!j->joined) {
-		r = facts_join(j->facts, j->cfg.domains, err);
-		j->joined = r == 0;
-	}
-	if (r == 0 && j->id && (r = say(j, err)) == WEFT_ESTALE) {
-		r = 0;		/* it is over, as is seen now */
-	}
-	if (r == 0) {
-		r = facts_read(j->facts, j->now, err);
-	}
-	if (r == 0 && j->id && j->now->id != j->id) {
-		end_without_keys(j);
-	}
-	if (r == 0 && !j->id && j->now->id && !j->env->reading && !j->env->draining) {
-		/* Why it cannot begin goes to all of them. */
-		r = join(j, NULL, NULL, &refused);
-		r = r && j->id ? 0 : r;
-		if (r) {
-			*err = refused;
-		}
-	}
-	return r ? r : j->id && j->id == j->now->id ? step(j, err) : 0;
-}
-
-static void look(void *arg)
-{
-	struct joint *j = arg;
-	struct err err = { 0 };
-	int r = look_once(j, &err);
-	bool due = j->undo[0] || j->ended[0] || j->base.len ||
-		   (j->phase == PART_WAITS && !j->stage_said);
-
-	if (r && !j->silent) {
-		log_warn("weftd", "joint changes: %s", err.msg);
-	}
-	j->silent = r != 0;
-	part_wait_start(j->env, facts_wait_fd(j->facts), on_change_of_keys, j, &j->wait);
-	part_timer_start(j->timer, due && r == 0 ? 0 : j->id || j->now->id ? LOOK_OPEN_MS
-									    : LOOK_IDLE_MS);
+	return 0;
 }
 
 /* ---- asking -------------------------------------------------------------- */
-
-static void make_uuid(char uuid[JOINT_UUID_MAX])
-{
-	uint64_t v[2] = { 0, 0 };
-
-	if (getrandom(v, sizeof(v), 0) != sizeof(v)) {
-		v[0] = (uint64_t)clk_wall_ns();
-	}
-	snprintf(uuid, JOINT_UUID_MAX, "joint-%016" PRIx64 "%016" PRIx64, v[0], v[1]);
-}
 
 /* Every failure domain of the fabric has one participant; all participants have a part, as all
  * keep the intent of the whole fabric. Their names go to names. */
@@ -537,6 +570,48 @@ static int list_participants(const struct joint_facts *now, const struct model_f
 	return 0;
 }
 
+/* The part that has begun here ends with this: no other has one. */
+static void refuse(struct joint *j, const struct err *why)
+{
+	drop_asked(j);
+	if (j->phase == PART_ENDED) {
+		forget(j);
+		return;
+	}
+	j->refused = *why;
+}
+
+/* rc, err: of the look, in which it may have been opened. */
+static void follow_asked(struct joint *j, int rc, const struct err *err)
+{
+	struct asked *a = j->asked;
+	struct err why = { 0 };
+
+	if (rc && (!a->tried || (rc != WEFT_EUNAVAIL && rc != WEFT_ETIMEOUT))) {
+		refuse(j, err);
+	} else if (rc == 0 && strcmp(j->now->uuid, a->uuid) == 0) {
+		j->id = j->now->id;
+		drop_asked(j);
+	} else if (rc == 0 && j->now->id) {
+		err_set(&why, WEFT_ESTALE,
+			"a joint change that %s was asked for is under way", j->now->asked);
+		refuse(j, &why);
+	} else if (rc == 0 && !a->names.len &&
+		   list_participants(j->now, a->fabric, &a->names, &why)) {
+		refuse(j, &why);
+	}
+}
+
+static void make_uuid(char uuid[JOINT_UUID_MAX])
+{
+	uint64_t v[2] = { 0, 0 };
+
+	if (getrandom(v, sizeof(v), 0) != sizeof(v)) {
+		v[0] = (uint64_t)clk_wall_ns();
+	}
+	snprintf(uuid, JOINT_UUID_MAX, "joint-%016" PRIx64 "%016" PRIx64, v[0], v[1]);
+}
+
 static int parse_config(const struct model_config *config, struct model_fabric **out,
 			struct err *err)
 {
@@ -552,70 +627,208 @@ static int parse_config(const struct model_config *config, struct model_fabric *
 	return r;
 }
 
-/* Asks all others as well, and begins the part of this one. */
+/* Begins the part of this one; looks open it for all others as well. */
 static int ask(const struct joint_request *q, struct rpc_call *call, const struct own_change *own,
 	       void *arg, struct err *err)
 {
 	struct joint *j = arg;
 	struct model_fabric *f = NULL;
-	struct buf names = { 0 }, request = { 0 };
-	char uuid[JOINT_UUID_MAX];
-	int r = parse_config(&q->config, &f, err);
+	int r;
 
-	make_uuid(uuid);
-	if (r == 0 && j->id) {
-		r = err_set(err, WEFT_ESTALE, "the joint change before is not over everywhere yet");
+	if (j->phase != PART_NONE || j->id) {
+		err_set(err, WEFT_ESTALE, "the joint change before is not over everywhere yet");
 		err_hint(err,
 			 "\"weft status\" says who has not ended; most often that is a moment");
+		return err->code;
 	}
-	if (r == 0 && (r = facts_read(j->facts, j->now, err)) == 0 &&
-	    (r = list_participants(j->now, f, &names, err)) == 0) {
-		joint_request_encode(q, &request);
-		r = facts_open(j->facts, uuid, buf_cstr(&names), &request, err);
+	r = parse_config(&q->config, &f, err);
+	if (r) {
+		return r;
 	}
-	if (r == 0 && (r = facts_read(j->facts, j->now, err)) == 0) {
-		r = join(j, call, own, err);
-		if (r == 0 && !j->id) {
-			r = err_set(err, WEFT_EUNAVAIL, "%s is no participant yet", j->name);
-		}
+	forget(j);
+	j->asked = x_new(1, sizeof(*j->asked));
+	j->asked->fabric = f;
+	make_uuid(j->asked->uuid);
+	joint_request_encode(q, &j->asked->request);
+	r = joint_request_decode(j->asked->request.data, j->asked->request.len, &j->request, err);
+	if (r) {
+		forget(j);
+		return r;
 	}
-	model_free(f);
-	buf_fini(&names);
-	buf_fini(&request);
-	part_timer_start(j->timer, 0);
-	return r;
+	name_part(&j->request, true, j->asked->uuid);
+	look_soon(j);
+	return begin_part(j, call, own, err);
 }
 
 /* ---- after a start ------------------------------------------------------- */
 
-/* The engine has found an open change: what was decided, if it is a part of a joint one.
- * Without a decision it is undone, as what the weftd before was doing is not known. */
-static int on_open(const struct store_change *ch, enum apply_outcome *out, void *arg,
-		   struct err *err)
+static void answer_open(struct joint *j, enum apply_outcome outcome, int rc, const struct err *err)
+{
+	free(j->open);
+	j->open = NULL;
+	apply_set_outcome(j->env->apply, outcome, rc, err);
+}
+
+/* What is to become of the change that the engine has found. Without a decision it is to be
+ * undone, as what the weftd before was doing is not known. */
+static void follow_open(struct joint *j)
+{
+	struct joint_request request = { 0 };
+	struct err err = { 0 };
+	int r = j->look.request.len ? take_request(j, &request, &err) : 0;
+	bool is_part = r == 0 && j->look.request.len &&
+		       strcmp(j->open, request.order.request_id) == 0;
+
+	joint_request_fini(&request);
+	if (r || !is_part) {
+		if (r == 0 && j->now->id && !j->look.request.len) {
+			return;			/* it was found while the look went on */
+		}
+		answer_open(j, APPLY_BY_READING, r, &err);
+	} else if (j->now->decision == JOINT_UNDECIDED) {
+		j->id = j->now->id;
+		want_undo(j, j->name, ENDED_IN_CHANGE);
+	} else if (j->now->decision == JOINT_COMMIT) {
+		answer_open(j, APPLY_COMMIT, 0, &err);
+	} else {
+		err_set(&err, WEFT_ECANCELED, "undone: %s", j->now->why);
+		answer_open(j, APPLY_UNDO, 0, &err);
+	}
+}
+
+/* The engine has found an open change: what was decided, if it is a part of a joint one. */
+static void on_open(const struct store_change *ch, void *arg)
 {
 	struct joint *j = arg;
-	enum joint_decision decision;
-	char why[JOINT_TEXT_MAX];
-	int r = facts_read(j->facts, j->now, err);
 
-	*out = APPLY_BY_READING;
-	if (r || !j->now->id) {
+	j->open = x_dup(ch->order.request_id);
+	look_soon(j);
+}
+
+/* ---- looking ------------------------------------------------------------- */
+
+/* The keys of the joint change are gone: it is over everywhere, or they were taken away. */
+static void end_without_keys(struct joint *j)
+{
+	static const char why[] = "its keys are gone from etcd";
+	struct err err = { 0 };
+
+	if (j->phase == PART_ENDED || j->phase == PART_NONE) {
+		forget(j);
+	} else if (j->phase == PART_GATHERS) {
+		end_gathering(j, err_set(&err, WEFT_ECANCELED, "nothing was sent: %s", why), &err);
+	} else if (j->phase == PART_WAITS) {
+		take_back(j, why);
+	}
+}
+
+/* Says, and reads into the look; on its coroutine. */
+static int look_once(struct joint *j, struct err *err)
+{
+	struct look *l = &j->look;
+	int r;
+
+	if (!j->joined) {
+		r = facts_join(j->facts, j->cfg.domains, err);
+		if (r) {
+			return r;
+		}
+		j->joined = true;
+	}
+	if ((r = say(j, err)) || (r = facts_read(j->facts, l->facts, err))) {
 		return r;
 	}
-	r = take_request(j, j->now, err);
-	if (r || strcmp(ch->order.request_id, j->request.order.request_id) != 0) {
-		return r == WEFT_ESTALE ? 0 : r;
+	if (j->phase == PART_GATHERS && all_have_bases(l->facts)) {
+		return facts_bases(j->facts, &l->bases, err);
 	}
-	decision = j->now->decision;
-	snprintf(why, sizeof(why), "%s: its weftd ended in the change", j->name);
-	if (decision == JOINT_UNDECIDED) {
-		r = facts_decide(j->facts, j->now->id, JOINT_UNDO, why, &decision, err);
+	if (l->facts->id && (j->open || j->phase == PART_NONE)) {
+		return facts_request(j->facts, &l->request, err);
 	}
-	*out = decision == JOINT_COMMIT ? APPLY_COMMIT : APPLY_UNDO;
-	if (r == 0 && decision == JOINT_UNDO) {
-		err_set(err, WEFT_ECANCELED, "undone: %s", j->now->why[0] ? j->now->why : why);
+	return 0;
+}
+
+static void run_look(void *arg)
+{
+	struct joint *j = arg;
+
+	j->look.rc = look_once(j, &j->look.err);
+	j->look.fd = facts_wait_fd(j->facts);
+}
+
+/* What follows from a look that has read all. */
+static int follow(struct joint *j, struct err *err)
+{
+	struct joint_facts *before = j->now;
+	int r = 0;
+
+	j->now = j->look.facts;
+	j->look.facts = before;
+	if (j->asked) {
+		follow_asked(j, 0, err);
+	}
+	if (j->open) {
+		follow_open(j);
+	}
+	if (j->id && j->now->id != j->id) {
+		end_without_keys(j);
+	}
+	if (j->phase == PART_NONE && j->now->id && !j->env->reading && !j->env->draining) {
+		r = join(j, err);
+	}
+	if (j->id && j->id == j->now->id) {
+		step(j);
 	}
 	return r;
+}
+
+static void look(void *arg);
+
+static void end_look(void *arg)
+{
+	struct joint *j = arg;
+	struct look *l = &j->look;
+	struct err err = l->err;
+	int r = l->rc;
+
+	l->goes_on = false;
+	if (j->stopped) {
+		joint_free(j);
+		return;
+	}
+	if (r == 0) {
+		r = follow(j, &err);
+	} else if (j->asked) {
+		follow_asked(j, r, &err);
+	} else if (j->open) {
+		answer_open(j, APPLY_BY_READING, r, &err);
+	}
+	if (r && !j->silent) {
+		log_warn("weftd", "joint changes: %s", err.msg);
+	}
+	j->silent = r != 0;
+	if (j->refused.code && j->phase == PART_GATHERS) {
+		err = j->refused;
+		end_gathering(j, err.code, &err);
+	}
+	etcd_pairs_fini(&l->bases);
+	buf_reset(&l->request);
+	part_wait_start(j->env, l->fd, look, j, &j->wait);
+	part_timer_start(j->timer, l->again ? 0 : r == 0 && has_to_say(j) ? LOOK_NEXT_MS
+			 : j->id || j->now->id || j->asked ? LOOK_OPEN_MS : LOOK_IDLE_MS);
+}
+
+static void look(void *arg)
+{
+	struct joint *j = arg;
+
+	if (j->look.goes_on) {
+		j->look.again = true;
+		return;
+	}
+	j->look.goes_on = true;
+	j->look.again = false;
+	j->look.err = (struct err){ 0 };
+	co_start(j->env->loop, run_look, end_look, j);
 }
 
 /* ---- who they are -------------------------------------------------------- */
@@ -668,19 +881,18 @@ int joint_new(struct daemon_env *env, const struct joint_config *cfg,
 	j->env = env;
 	j->cfg = *cfg;
 	j->changes = changes;
-	j->now = x_new(1, sizeof(*j->now));
 	r = joint_name(cfg->domains, j->name, err);
 	if (r || (r = facts_new(cfg, election, &j->facts, err))) {
-		facts_free(j->facts);
-		free(j->now);
 		free(j);
 		return r;
 	}
+	j->now = x_new(1, sizeof(*j->now));
+	j->look.facts = x_new(1, sizeof(*j->look.facts));
 	j->timer = part_timer_new(env, look, j);
 	env->divided = true;
 	changes_set_partners(changes, &partners);
 	apply_on_open(env->apply, on_open, j);
-	part_timer_start(j->timer, 0);
+	look_soon(j);
 	*out = j;
 	return 0;
 }
@@ -690,11 +902,22 @@ void joint_free(struct joint *j)
 	if (!j) {
 		return;
 	}
-	part_wait_stop(&j->wait);
-	part_timer_free(j->timer);
+	if (!j->stopped) {
+		j->stopped = true;
+		part_wait_stop(&j->wait);
+		part_timer_free(j->timer);
+		facts_stop(j->facts);
+	}
+	if (j->look.goes_on) {
+		return;			/* end_look comes back */
+	}
 	facts_free(j->facts);
 	forget(j);
 	buf_fini(&j->base);
+	etcd_pairs_fini(&j->look.bases);
+	buf_fini(&j->look.request);
+	free(j->look.facts);
 	free(j->now);
+	free(j->open);
 	free(j);
 }

@@ -48,30 +48,36 @@ int facts_new(const struct joint_config *cfg, const struct election *election,
 	      struct facts **out, struct err *err);
 void facts_free(struct facts *f);	/* NULL is fine */
 
+/* All calls end with WEFT_ECANCELED from now on, and the one that waits as soon as it can: all
+ * that their caller knew may be gone then. */
+void facts_stop(struct facts *f);
+
 /*
- * All calls wait for etcd, a second each at most. Their errors are those of etcd_transact:
- * after one of a writing call it is not known whether it has happened, and writing the same once
- * more is fine. What is written is guarded: WEFT_ESTALE when this weftd leads its participant no
- * more, or the joint change is no longer open.
+ * All calls are for coroutines, one at a time, and wait for etcd, a second each at most. Their
+ * errors are those of etcd_transact: after one of a writing call it is not known whether it has
+ * happened, and writing the same once more is fine. What is written is guarded: nothing is when
+ * this weftd leads its participant no more, or the joint change is no longer open, or it was
+ * decided, as facts_read tells then.
  */
 
-/* Names the failure domains of this participant ("row1,row2") to the others. */
+/* Names the failure domains of this participant ("row1,row2") to the others. WEFT_ESTALE: it is
+ * led no more. */
 int facts_join(struct facts *f, const char *domains, struct err *err);
 /* What is known. WEFT_ELIMIT: more than JOINT_MAX participants. */
 int facts_read(struct facts *f, struct joint_facts *out, struct err *err);
-/* Opens a joint change of these participants ("NAME,NAME"). WEFT_ESTALE: another is open. */
+/* Opens a joint change of these participants ("NAME,NAME"), if none is open. */
 int facts_open(struct facts *f, const char *uuid, const char *names, const struct buf *request,
 	       struct err *err);
-/* The request of the open one; *out is reset. */
+/* The request of the open one; *out is reset, and stays empty where that is over. */
 int facts_request(struct facts *f, struct buf *out, struct err *err);
 /* What was said of the devices so far: keys are names. */
 int facts_bases(struct facts *f, struct etcd_pairs *out, struct err *err);
 int facts_put_base(struct facts *f, int64_t id, const struct buf *base, struct err *err);
 int facts_put_stage(struct facts *f, int64_t id, int stage, const char *digest, struct err *err);
 int facts_put_ended(struct facts *f, int64_t id, const char *how, struct err *err);
-/* Decides, unless that was done already: *out has what holds. why: of undo. */
+/* Decides, unless that was done already. why: of undo. */
 int facts_decide(struct facts *f, int64_t id, enum joint_decision decision, const char *why,
-		 enum joint_decision *out, struct err *err);
+		 struct err *err);
 /* It is over everywhere. */
 int facts_close(struct facts *f, int64_t id, struct err *err);
 /* As etcd_watch, of all that facts_read reads; -1: none now. */

@@ -355,8 +355,10 @@ static int x_sync(sqlite3_file *f, int flags)
 	size = n->size;
 	sync = undo_sync(&n->undo);
 	if (sim_self()) {
-		sim_sleep(n->disk->sync_ns ? n->disk->sync_ns :
-			  sim_between(SIM_SCHEDULE, USUAL_SYNC_NS / 10, USUAL_SYNC_NS));
+		const int64_t ns = n->disk->sync_ns ? n->disk->sync_ns :
+			sim_between(SIM_SCHEDULE, USUAL_SYNC_NS / 10, USUAL_SYNC_NS);
+
+		sim_sleep_in(SIM_SYNC, ns);
 	}
 	undo_synced(&n->undo, sync, size);
 	if (!n->named) {

@@ -502,6 +502,11 @@ void sim_sleep_until(int64_t at)
 	sim_wait_for(NULL, NULL, at, "sleep");
 }
 
+void sim_sleep_in(const char *call, int64_t ns)
+{
+	sim_wait_for(NULL, NULL, sim_time + ns, call);
+}
+
 void sim_sleep(int64_t ns)
 {
 	sim_sleep_until(sim_time + ns);

@@ -44,6 +44,8 @@ int64_t sim_now(void);
 int64_t sim_real_s(void);
 /* Of a process: it goes on after so long. */
 void sim_sleep(int64_t ns);
+#define SIM_SYNC "sync"
+void sim_sleep_in(const char *call, int64_t ns);	/* as sim_watch_loops says it */
 void sim_sleep_until(int64_t at);
 /* Runs until `until`, or until sim_stop, or until all have ended. */
 void sim_run(int64_t until);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/sim/etcd/etcd_model.h"
 #include "tests/sim/story.h"
 #include "tests/sim/stories/turns.h"
 
@@ -397,11 +398,55 @@ static void run_killed(void)
 	run(kill_rows);
 }
 
+/* ---- etcd's answers are late, or do not come ---- */
+
+/* One change, in which this happens to the first transaction that writes a key like this. */
+static void late_round(int number, const char *key, enum etcd_trouble what, int *fabric)
+{
+	const int from = *fabric;
+	int status;
+
+	etcd_model_fault(&(struct etcd_fault){ .call = ETCD_WRITE, .key = key, .what = what,
+					       .ns = 1500 * SIM_MS, .nth = 1 + number % ROWS });
+	ask_row(number % ROWS);
+	status = weft("apply -f fabric%d.yaml -m 'round %d'", from ? FIRST : SECOND, number);
+	etcd_model_forget_faults();
+	sim_sleep(4 * SIM_S);
+	await(QUIET_S, "no change is open any more", all_quiet());
+	*fabric = agreed();
+	sim_tell("%s of %s: apply ended with %d, %s -> %s", etcd_trouble_name(what), key, status,
+		 word_of(from), *fabric < 0 ? "neither" : word_of(*fabric));
+	check(status == 0 && *fabric == !from, "the change is made by all");
+}
+
+static void answer_late(void)
+{
+	static const char *const keys[] = { "/joint/open", "/joint/base/", "/joint/at/",
+					    "/joint/decision", "/joint/ended/" };
+	static const enum etcd_trouble troubles[] = { ETCD_LATE_ANSWER, ETCD_NO_ANSWER, ETCD_RESET,
+						      ETCD_LATE_REQUEST, ETCD_LOST };
+	int fabric = 0;
+
+	begin_agreed();
+	for (int i = 0; i < 5; i++) {
+		for (int k = 0; k < 5 && fabric >= 0; k++) {
+			late_round(i * 5 + k, keys[k], troubles[i], &fabric);
+		}
+	}
+	all_settled();
+}
+
+static void run_late(void)
+{
+	run(answer_late);
+}
+
 const struct story divided_stories[] = {
 	{ "divided-refusals", "what stops a change in one domain stops it in all", run_refusals },
 	{ "divided-device", "a device of one domain can go neither on nor back", run_device },
 	{ "divided-two", "two changes of all domains at once", run_two },
 	{ "divided-standby", "one that stands by ends its part of a change", run_standby },
+	{ "divided-late", "etcd answers late in a change", run_late },
 	{ "divided-killed", "one of them is killed at moments all over a change", run_killed },
 	{ 0 },
 };

@@ -1,8 +1,7 @@
 /*
  * Two weftd that take turns by etcd, and one thing that goes wrong with etcd at a named moment.
  * Each story says what its fault is and when; what must hold then are the rules that every run
- * is judged by (oracle.h), after a minute of quiet. That loops wait for etcd is a story of its own,
- * and left out of the others.
+ * is judged by (oracle.h), after a minute of quiet.
  */
 #include <stdio.h>
 #include <string.h>
@@ -56,17 +55,13 @@ static int tell(int argc, char **argv)
 	return 0;
 }
 
-/* loops: whether they wait is judged, too. */
-static void run(int lease_s, int members, bool loops, void (*words)(void))
+static void run(int lease_s, int members, void (*words)(void))
 {
 	struct scenario s;
 
 	scenario_pair(&s, lease_s);
 	s.etcd_members = members;
 	oracle_begin(&s);
-	if (!loops) {
-		sim_watch_loops(0, NULL);
-	}
 	cluster_begin(&s);
 	story.tell = words;
 	sim_start("story", tell, (const char *const[]){ "story", NULL });
@@ -78,7 +73,7 @@ static void run(int lease_s, int members, bool loops, void (*words)(void))
 
 static void run_pair(int lease_s, void (*words)(void))
 {
-	run(lease_s, 1, false, words);
+	run(lease_s, 1, words);
 }
 
 static void apply(int variant)
@@ -137,7 +132,7 @@ static void tell_members_go(void)
 
 static void members_go(void)
 {
-	run(LONG_LEASE_S, 3, false, tell_members_go);
+	run(LONG_LEASE_S, 3, tell_members_go);
 }
 
 /* ---- an answer to the leader that comes after its lease ---- */
@@ -293,7 +288,7 @@ static void tell_frozen(void)
 /* That loops do not wait is its rule. */
 static void frozen(void)
 {
-	run(LONG_LEASE_S, 1, true, tell_frozen);
+	run(LONG_LEASE_S, 1, tell_frozen);
 }
 
 /* Each says that something is wrong. */

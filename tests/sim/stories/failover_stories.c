@@ -53,7 +53,6 @@ static bool both_up(void)
 
 static void begin_led(void)
 {
-	loops_may_wait();	/* a story of its own: etcd-frozen */
 	await_leader(40, "the first one leads", A);
 	await_standby(40, "the second one stands by", B);
 	ask_weftd(A);

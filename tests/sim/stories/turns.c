@@ -30,11 +30,6 @@ void all_settled(void)
 	oracle_settled();
 }
 
-void loops_may_wait(void)
-{
-	sim_watch_loops(0, NULL);
-}
-
 /* ---- who leads ---- */
 
 const char *state_of(int weftd)

@@ -31,8 +31,6 @@ bool has_ended(int weftd, int starts, int status);
 struct sim_process *start_weftd(const char *machine, const char *const args[]);
 /* SIGKILL, and its manager does not start it again (cluster_start does). */
 void kill_for_good(int weftd);
-/* From now on loops may wait, for etcd or a lock: a story that is of something else. */
-void loops_may_wait(void);
 /* Like SIGSTOP: at a moment when it has no lock of a shared store. For less than an hour. */
 void freeze(int weftd);
 void thaw(int weftd);

@@ -482,14 +482,17 @@ static struct {
 	int rc, asked;
 } others;
 
-static int ask_others(const struct store_change *ch, enum apply_outcome *out, void *arg,
-		      struct err *err)
+static void ask_others(const struct store_change *ch, void *arg)
 {
-	assert_ptr_equal(arg, &others);
+	struct rig *r = arg;
+	struct err err = { 0 };
+
 	assert_int_equal(ch->verdict, STORE_RUNNING);
 	others.asked++;
-	*out = others.outcome;
-	return others.rc ? err_set(err, others.rc, "no member of etcd answers") : 0;
+	if (others.rc) {
+		err_set(&err, others.rc, "no member of etcd answers");
+	}
+	apply_set_outcome(r->apply, others.outcome, others.rc, &err);
 }
 
 static void up_and_recover(struct rig *r, const char *const *domain, enum apply_outcome outcome)
@@ -497,7 +500,7 @@ static void up_and_recover(struct rig *r, const char *const *domain, enum apply_
 	up(r, domain);
 	others.asked = others.rc = 0;
 	others.outcome = outcome;
-	apply_on_open(r->apply, ask_others, &others);
+	apply_on_open(r->apply, ask_others, r);
 	rig_watch(r);
 	rig_recover(r);
 }
@@ -550,7 +553,7 @@ static void test_decision_unknown(void **state)
 	rig_down(r);
 	others.rc = WEFT_EUNAVAIL;
 	up(r, east);
-	apply_on_open(r->apply, ask_others, &others);
+	apply_on_open(r->apply, ask_others, r);
 	rig_recover(r);
 	assert_int_equal(r->rc, WEFT_EUNAVAIL);
 	assert_string_equal(r->text, "no member of etcd answers");
@@ -590,7 +593,7 @@ static void test_undo_gets_stuck(void **state)
 	rig_b.dead = true;
 	others.rc = others.asked = 0;
 	others.outcome = APPLY_UNDO;
-	apply_on_open(r->apply, ask_others, &others);
+	apply_on_open(r->apply, ask_others, r);
 	rig_recover(r);
 	assert_int_equal(r->rc, WEFT_ECANCELED);
 	assert_says(r->text, "could not be rolled back");
@@ -638,7 +641,7 @@ static void test_commit_is_not_recorded(void **state)
 	assert_int_not_equal(apply_unresolved(r->apply), 0);
 	others.asked = others.rc = 0;
 	others.outcome = APPLY_COMMIT;
-	apply_on_open(r->apply, ask_others, &others);
+	apply_on_open(r->apply, ask_others, r);
 	rig_recover(r);
 	assert_int_equal(others.asked, 1);
 	assert_int_equal(last_verdict(r), STORE_COMMITTED);
@@ -722,7 +725,7 @@ static void test_lost_before_undo(void **state)
 		}
 		others.rc = 0;
 		others.outcome = APPLY_UNDO;
-		apply_on_open(r->apply, ask_others, &others);
+		apply_on_open(r->apply, ask_others, r);
 		rig_recover(r);
 		assert_int_equal(r->rc, 0);
 		assert_int_equal(last_verdict(r), STORE_ROLLED_BACK);
