@@ -30,7 +30,8 @@ struct planner {
 	int32_t *adds, *drops;	/* lightpaths that begin and end at a node */
 	/* by lightpath */
 	struct rwa_place *now, *goal;
-	bool *done, *rerouted;
+	bool *done;
+	uint8_t *rerouted;	/* how often */
 	bool *late;		/* does not move as soon as it can */
 	int64_t *cut_step;	/* step of its CUT, -1: none */
 	int32_t *domain;

@@ -14,6 +14,9 @@
 #include "rwa/reconfigure/private.h"
 
 #define ATTEMPTS 16		/* plans that are made while something is interrupted */
+#define ATTEMPTS_FEW 256	/* where few lightpaths move */
+#define FEW 60
+#define REROUTES_FEW 8		/* then, of a lightpath */
 #define ATTEMPTS_LIGHTPATHS 2000	/* of more, only one */
 
 void rwa_change_fini(struct rwa_change *c)
@@ -340,9 +343,17 @@ static void count_blockers(const struct planner *p, int32_t i, struct blocker *v
 	}
 }
 
-/* Active lightpaths that wait, those first that most others wait for. v: room
+/* One that is where it is to be may give way for a while, in some attempts: who is in the way of
+ * others, or now and then anyone, as it may be in the way of a spare route. */
+static bool may_leave(struct planner *p, int32_t i, int64_t wanted)
+{
+	return p->out->lightpaths.v[i].old_path >= 0 && !p->opt->by_domain &&
+	       p->attempt > ATTEMPTS && p->attempt % 2 && (wanted || rng_below(&p->rng, 8) == 0);
+}
+
+/* Active lightpaths that wait, or may give way, those first that most others wait for. v: room
  * for all. Returns how many. */
-static int32_t find_blockers(const struct planner *p, struct blocker *v)
+static int32_t find_blockers(struct planner *p, struct blocker *v)
 {
 	int32_t n = (int32_t)p->out->lightpaths.n, count = 0;
 
@@ -355,7 +366,7 @@ static int32_t find_blockers(const struct planner *p, struct blocker *v)
 		}
 	}
 	for (int32_t i = 0; i < n; i++) {
-		if (!p->done[i] && p->now[i].n) {
+		if (p->now[i].n && (!p->done[i] || may_leave(p, i, v[i].wanted))) {
 			v[count++] = v[i];
 		}
 	}
@@ -372,11 +383,12 @@ static void break_cycle(struct planner *p)
 	int32_t n = find_blockers(p, v), i = 0;
 	int32_t first = p->attempt ? (int32_t)rng_below(&p->rng, (uint64_t)n) : 0;
 	struct rwa_place route = { 0 };
+	uint8_t most = p->attempt > ATTEMPTS ? REROUTES_FEW : 1;
 
 	/* Better where no one else will be. */
 	for (int32_t k = 0; !route.n && k < 2 * n; k++) {
 		i = v[(first + k) % n].lightpath;
-		if (!p->rerouted[i]) {
+		if (p->rerouted[i] < most) {
 			change_find_spare(p, i, p->attempt % 2 == 0 && k < n, &route);
 		}
 	}
@@ -384,10 +396,15 @@ static void break_cycle(struct planner *p)
 		p->hurry = true;	/* those that are late first */
 	} else if (route.n) {
 		p->hurry = p->attempt == 0;
-		p->rerouted[i] = true;
+		p->rerouted[i]++;
+		p->late[i] |= p->done[i];
+		p->done[i] = false;
 		p->out->rerouted++;
 		add_step(p, RWA_STEP_REROUTE, i, route);
 	} else {
+		while (p->done[v[first].lightpath]) {
+			first = (first + 1) % n;
+		}
 		i = v[first].lightpath;
 		p->cut_step[i] = (int64_t)p->out->steps.n;
 		add_step(p, RWA_STEP_CUT, i, route);
@@ -468,7 +485,7 @@ static void begin(struct planner *p)
 }
 
 /* Every round of break_cycle() frees the slots of one lightpath. Each is
- * rerouted once and interrupted once at most, so that the rounds end. */
+ * rerouted a few times and interrupted once at most, so that the rounds end. */
 static void order(struct planner *p)
 {
 	int64_t left = 0;
@@ -545,9 +562,13 @@ static void plan_best(const struct rwa_mesh *m, const struct rwa_assignment *fro
 		      const struct rwa_assignment *to, const struct rwa_change_options *opt,
 		      struct rwa_change *out)
 {
+	bool found = false;
+	uint64_t most;
+
 	plan_once(m, from, to, opt, 0, out);
-	for (uint64_t k = 1;
-	     out->cuts.n && k < ATTEMPTS && out->lightpaths.n <= ATTEMPTS_LIGHTPATHS; k++) {
+	most = !out->cuts.n || out->lightpaths.n > ATTEMPTS_LIGHTPATHS ? 1
+	     : out->moved > FEW ? ATTEMPTS : ATTEMPTS_FEW;
+	for (uint64_t k = 1; k < most; k++) {
 		struct rwa_change other = { 0 }, worse = *out;
 
 		plan_once(m, from, to, opt, k, &other);
@@ -556,6 +577,11 @@ static void plan_best(const struct rwa_mesh *m, const struct rwa_assignment *fro
 			other = worse;
 		}
 		rwa_change_fini(&other);
+		if (!out->cuts.n && !found) {
+			/* The next ones may need fewer temporary routes. */
+			found = true;
+			most = most < k + 4 * ATTEMPTS ? most : k + 4 * ATTEMPTS;
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ struct rwa_change {
 	VEC(struct rwa_phase) phases;	/* empty unless by_domain */
 	VEC(struct rwa_cut) cuts;
 	int64_t moved, added, dropped, kept;
-	int64_t rerouted;		/* moved twice, by a spare route */
+	int64_t rerouted;		/* temporary routes; what is kept may have one */
 	int64_t longest_cut;	/* most steps from a CUT to its ADD */
 };
 
@@ -84,7 +84,7 @@ void rwa_change_fini(struct rwa_change *c);
  * made (a lightpath's own old slots count as taken while both are active), then
  * cycles of lightpaths that wait for each other are broken: one is rerouted
  * temporarily to a spare route between its ends, on one of the channels
- * 0..channels-1, each lightpath at most once. A spare route keeps away from the
+ * 0..channels-1, each lightpath at most once (but see below). A spare route keeps away from the
  * lightpath's own new route, as from any other light, because both will be
  * active when it leaves. It changes channels where nodes convert, if no guard
  * channels are kept and nodes times channels are at most
@@ -96,8 +96,10 @@ void rwa_change_fini(struct rwa_change *c);
  *
  * What is new is added at last, as it only takes what could be a spare route. While
  * something is interrupted, and there are at most 2000 lightpaths, 16 plans are
- * made in which some lightpaths leave earlier or later than they can, and the one
- * with the fewest interruptions is taken, then the fewest temporary routes.
+ * made in which some lightpaths leave earlier or later than they can; where at most 60
+ * move, up to 240 more, in which a lightpath may also be rerouted several times, and those
+ * that stay leave for a while. The one with the fewest interruptions is taken, then the
+ * fewest temporary routes.
  *
  * By domain, a lightpath belongs to the failure domain of the first hop that
  * it gives up or takes, and all this happens within one domain until nothing

@@ -1,8 +1,8 @@
 /*
  * Orders of change against all orders: on rings of three or four nodes every
- * sequence of moves in which each lightpath is rerouted once at most is tried, so
- * that the fewest temporary routes without an interruption are known. How often the
- * planner needs more is counted, and limited.
+ * sequence of moves, those of lightpaths that stay and of detours over several routes
+ * included, is tried, so that the fewest temporary routes without an interruption are known.
+ * How often the planner needs more is counted, and limited.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,13 +15,14 @@
 
 #include "lib/base/number/rng.h"
 #include "rwa/reconfigure/reconfigure.h"
+#include "tests/unit/world.h"
 
 #define LIGHTPATHS 6	/* each in three bits of a state */
 #define PLACES 8
 #define OLD 0
 #define NEW 1		/* and from 2 on spare routes */
 #define NO_ORDER 100
-#define CHANGES 1000
+#define CHANGES ALL_OR_SOME(1000, 250)
 
 /* Slots of each place of each lightpath, as bits arc * channels + channel. */
 struct world {
@@ -72,7 +73,7 @@ static bool reach(struct world *w, uint32_t state, uint8_t fewest)
 	return true;
 }
 
-/* All single moves from a state: to the new route, or once to a spare one. */
+/* All single moves from a state: to the new route, or to a spare one. */
 static bool expand(struct world *w, uint32_t state)
 {
 	uint32_t taken = 0;
@@ -84,10 +85,11 @@ static bool expand(struct world *w, uint32_t state)
 	for (int i = 0; i < w->lightpaths; i++) {
 		uint32_t at = state >> (3 * i) & 7, rest = state & ~(7U << (3 * i));
 
-		for (uint32_t to = NEW; at != NEW && to < (uint32_t)w->places; to++) {
+		for (uint32_t to = NEW; to < (uint32_t)w->places; to++) {
 			bool spare = to != NEW;
 
-			if (!(w->mask[i][to] & taken) && (!spare || (at == OLD && w->both[i]))) {
+			if (to != at && !(w->mask[i][to] & taken) &&
+			    (w->both[i] || (at == OLD && !spare))) {
 				news |= reach(w, rest | to << (3 * i),
 					      (uint8_t)(w->fewest[state] + spare));
 			}
@@ -222,7 +224,7 @@ static void cuts_and_temporary_routes_against_all_orders(void **state)
 		      "temporary routes than needed %d\n", CHANGES, hard, cut, needless, more);
 	assert_true(hard > CHANGES / 10);
 	assert_true(needless * 50 <= hard);
-	assert_true(more * 10 <= hard);
+	assert_true(more * 8 <= hard);
 }
 
 int main(void)
