@@ -513,7 +513,7 @@ endef
 $(foreach t,$(FUZZ),$(eval $(call fuzz_rules,$(t))))
 
 # Preloaded by tests of the store; always plain shared objects.
-SHIMS := $(patsubst %,$(BUILD)/release/tests/fault/%.so,crash_at_sync full_disk clock_jump)
+SHIMS := $(patsubst %,$(BUILD)/release/tests/fault/%.so,crash_at_sync full_disk clock_jump power_cut)
 $(BUILD)/release/tests/fault/%.so: tests/fault/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -shared \

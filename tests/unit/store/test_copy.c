@@ -223,7 +223,7 @@ static void flip(const char *path)
 	free(bytes);
 }
 
-/* Nothing is begun anew, and both files stay. */
+/* Nothing is begun again, and both files stay. */
 static void test_both_damaged(void **state)
 {
 	struct place *p = *state;
