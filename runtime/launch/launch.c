@@ -112,6 +112,9 @@ int launch_run(const struct launch_options *o, json_t **result, struct err *err)
 
 	*result = NULL;
 	if (!rc) {
+		rc = launch_resolve(o, err);
+	}
+	if (!rc) {
 		rc = launch_process(c.words.v, o, &out, err);
 	}
 	if (!rc && out.status != 0) {

@@ -46,7 +46,8 @@ struct launch_options {
  * hosts messages go through shared memory; mca, and OMPI_MCA_ variables, win over that.
  * As root Open MPI is told to run as root, and PMIx, without PMIX_MCA_gds, to keep its data in
  * each process. WEFT_EUNAVAIL: mpirun or weft-mpi-run is not
- * installed; WEFT_ETIMEOUT, WEFT_ECANCELED; WEFT_EIO with what mpirun said, and for a
+ * installed, or no name service answers for a host of `hosts` in 5 s, without an agent;
+ * WEFT_ETIMEOUT, WEFT_ECANCELED; WEFT_EIO with what mpirun said, and for a
  * result that lacks wrong_elements, bytes, time_ns or values of a step; and the errors of the
  * ranks.
  */

@@ -22,6 +22,11 @@ void launch_command_fini(struct launch_command *c);
 /* A file of PATH that can be run, "/dir/name", or NULL; for free(). */
 char *launch_find(const char *name);
 
+/* Waits until the name service has answered for each host of a hostfile, whatever it says.
+ * WEFT_EUNAVAIL: it did not in 5 s, for the host that is named; WEFT_ECANCELED. Nothing is asked
+ * where an agent starts the processes. */
+int launch_resolve(const struct launch_options *o, struct err *err);
+
 /* What a command wrote. */
 struct launch_output {
 	struct buf out;

@@ -83,6 +83,15 @@ if mine; then
 	echo 'localhost slots=8' >hosts
 	OMPI_MCA_mpi_yield_when_idle=1 run compact.pb 4096B --hosts hosts
 	tap "on the hosts of a file"
+	# A name service that takes questions and says nothing.
+	printf 'no-such-host\n' >hosts
+	server=$(awk '$1 == "nameserver" { print $2; exit }' /etc/resolv.conf)
+	if [[ -n $server ]] && unshare --net true 2>/dev/null; then
+		expect 69 "a name service that is silent is not waited for" unshare --net bash -c "
+			ip link set lo up; ip addr add $server dev lo; nc -lu $server 53 & sleep 0.2
+			weft schedule run compact.pb --size 4096B --hosts hosts; code=\$?; kill %1; exit \$code"
+		has err "and the host is named" 'host no-such-host: the name service did not answer'
+	fi
 fi
 if mine; then
 	# A report would count its calls.
