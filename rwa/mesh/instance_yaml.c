@@ -166,6 +166,10 @@ struct input {
 				 * backup comes next, 0: none */
 	int32_t at;		/* node that the hops so far lead to */
 	bool add;		/* and make room where there is none */
+	bool may_be_dark;	/* lightpaths over what is cut: they are left out */
+	bool is_dark;		/* a hop so far is cut */
+	struct u64map cut;	/* fibres that are not available, by fibre_key() */
+	int64_t dark;		/* of them */
 };
 
 /* One mapping that its conf_read_section() found nothing wrong with. */
@@ -700,6 +704,25 @@ static bool read_role(struct input *in, const struct input_entry *e, struct rwa_
 	return true;
 }
 
+static uint64_t fibre_key(int32_t arc, int32_t fibre)
+{
+	return (uint64_t)arc * RWA_MESH_MAX_FIBRES + (uint64_t)fibre;
+}
+
+/* Fibres that are in use as a whole. */
+static void list_cuts(struct input *in)
+{
+	for (size_t i = 0; i < in->m->blocks.n; i++) {
+		const struct rwa_mesh_block *b = &in->m->blocks.v[i];
+
+		for (int32_t f = 0; f < in->m->arcs.v[b->arc].fibres; f++) {
+			if (b->channel == RWA_MESH_ALL && (b->fibre == f || b->fibre == RWA_MESH_ALL)) {
+				u64map_set(&in->cut, fibre_key(b->arc, f), 1);
+			}
+		}
+	}
+}
+
 static bool read_hop(struct input *in, const struct input_entry *e)
 {
 	struct rwa_hop hop = { .fibre = (int32_t)e->v[HOP_FIBRE].num,
@@ -712,8 +735,11 @@ static bool read_hop(struct input *in, const struct input_entry *e)
 	}
 	if (!u64map_get(&in->arcs, pair_key(in->at, to), &arc) ||
 	    hop.fibre >= in->m->arcs.v[arc].fibres) {
-		return fail(in, e, e->node, "no such fibre leads there");
+		in->is_dark = true;
+		in->at = to;
+		return in->may_be_dark || fail(in, e, e->node, "no such fibre leads there");
 	}
+	in->is_dark |= u64map_get(&in->cut, fibre_key((int32_t)arc, hop.fibre), NULL);
 	hop.arc = (int32_t)arc;
 	in->at = to;
 	vec_push(&in->light->hops, hop);
@@ -744,12 +770,19 @@ static bool read_route(struct input *in, const struct input_entry *e, struct rwa
 
 	p->first = (int64_t)in->light->hops.n;
 	in->at = d.src;
+	in->is_dark = false;
 	if (!read_role(in, e, &d) || !read_list(in, &hop_section, &e->v[PATH_HOPS], read_hop)) {
 		return false;
 	}
 	if (in->at != d.dst || d.src == d.dst) {
 		return fail(in, e, e->node, "the hops do not lead from one end "
 			    "to the other");
+	}
+	if (in->is_dark && in->may_be_dark) {
+		in->dark++;
+		p->demand = -1;
+		return !d.protect || fail(in, e, e->node, "one of a pair over a fibre that is cut: "
+					  "not supported");
 	}
 	p->hops = (int32_t)((int64_t)in->light->hops.n - p->first);
 	return take_demand(in, e, &d, &p->demand);
@@ -790,6 +823,9 @@ static bool read_assignment(struct input *in, const struct conf_node *root)
 		return false;
 	}
 	list_mesh(in);
+	if (in->may_be_dark) {
+		list_cuts(in);
+	}
 	if (!read_list(in, &lightpath_section, &v[0], read_lightpath)) {
 		return false;
 	}
@@ -816,9 +852,9 @@ static void hand_out(struct input *in, struct rwa_assignment *out, struct rwa_id
 
 int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name, const char *text, size_t len,
 			     bool add, struct rwa_assignment *out, struct rwa_ids *ids,
-			     struct err *err)
+			     int64_t *dark, struct err *err)
 {
-	struct input in = { .m = m, .light = out, .add = add };
+	struct input in = { .m = m, .light = out, .add = add, .may_be_dark = dark };
 	struct rwa_ids found = { 0 };
 	struct err_list errs = { .max = 1 };
 	int rc;
@@ -836,6 +872,10 @@ int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name, const char *t
 		free(in.paths.v[k].id);
 	}
 	vec_fini(&in.paths);
+	u64map_fini(&in.cut);
+	if (dark) {
+		*dark = in.dark;
+	}
 	if (rc) {
 		rwa_assignment_fini(out);
 	}

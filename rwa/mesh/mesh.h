@@ -193,11 +193,12 @@ void rwa_ids_fini(struct rwa_ids *ids);
  * no demand wants are left out, or (add) the demand is added to the mesh.
  * Only that the hops are fibres which lead from one end to the other is
  * checked. ids (NULL: not asked for): the `id` of each, without one its
- * position in the file, from 0; WEFT_EINVAL when two are the same. Errors
- * have their line. */
+ * position in the file, from 0; WEFT_EINVAL when two are the same. dark: NULL, or how
+ * many are over fibres that are not there, or not available as a whole; they are left out, and
+ * one of a pair is WEFT_EINVAL. Errors have their line. */
 int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name, const char *text, size_t len,
 			     bool add, struct rwa_assignment *out, struct rwa_ids *ids,
-			     struct err *err);
+			     int64_t *dark, struct err *err);
 
 /* Loss of hops that follow each other. O(hops). */
 int64_t rwa_mesh_loss_mdb(const struct rwa_mesh *m, const struct rwa_hop *hops, int n);

@@ -45,13 +45,14 @@ static void read_lightpaths(const char *text, size_t size)
 	struct rwa_mesh *m = NULL;
 	struct rwa_change change;
 	struct rwa_ids ids = { 0 };
+	int64_t dark;
 	struct err_list errs = { 0 };
 	struct err err = { 0 };
 
 	check(rwa_mesh_read_net("net", "3 6\n0 1\n1 0\n1 2\n2 1\n2 0\n0 2\n",
 				&m, &errs) == 0);
 	if (rwa_mesh_read_lightpaths(m, "light", text, size, true, &light,
-				     &ids, &err)) {
+				     &ids, &dark, &err)) {
 		check(err.code != 0 && err.msg[0]);
 		rwa_mesh_free(m);
 		return;

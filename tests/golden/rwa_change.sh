@@ -43,6 +43,7 @@ rerouted       1
 interrupted    0
 phases         0
 channels       3
+dark before    0
 interruptions  -
 
 steps:
@@ -69,6 +70,7 @@ rerouted: 0
 interrupted: 1
 phases: 4
 channels: 2
+dark_before: 0
 interruptions:
   - old_id: red
     new_id: "1"
@@ -177,6 +179,38 @@ has err "says where" "twice.yaml:3:.*the id 'red' is another lightpath's"
 sed 's/id: blue, //; s/id: red/id: 1/' old.yaml >mixed.yaml
 expect 65 "an id that is the position of another" weft rwa change net.yaml mixed.yaml new.yaml
 has err "says where" "mixed.yaml:3:.*the id '1' is another lightpath's"
+
+# ---- a fibre is cut, and comes back ----
+
+cat >ring.yaml <<'END'
+nodes: [a, b, c, d]
+links:
+- {from: a, to: b}
+- {from: b, to: c}
+- {from: c, to: d}
+- {from: d, to: a}
+demands:
+- {from: a, to: b}
+- {from: b, to: c}
+- {from: c, to: d}
+channels: 3
+END
+expect 0 "before" weft rwa solve ring.yaml -o whole.json
+sed 3d ring.yaml >gone.yaml
+sed 's/^demands:/in_use:\n- {from: a, to: b}\n- {from: b, to: a}\n&/' ring.yaml >used.yaml
+for cut in gone used; do
+	expect 0 "$cut: only what was hit is given another route" weft rwa solve $cut.yaml --previous whole.json \
+		-o $cut.json
+	has err "says how many" "whole.json: lightpaths over fibres that are cut: 1"
+	expect 0 "$cut: the way there" weft rwa change $cut.yaml whole.json $cut.json --format json
+	[[ $(jq -c '[.kept, .moved, .added, .dark_before]' "$T/out") == "[2,0,1,1]" ]]
+	tap "$cut: the one hit is lit again, the others stay"
+	expect 0 "$cut: the way back" weft rwa change ring.yaml $cut.json whole.json --format json
+	[[ $(jq -c '[.kept, .moved, .interrupted, .dark_before]' "$T/out") == "[2,1,0,0]" ]]
+	tap "$cut: the way back is a change like others"
+done
+expect 65 "what is new is not dark" weft rwa change gone.yaml whole.json whole.json
+has err "says where" "whole.json:.*no such fibre leads there"
 
 solved() { # WHAT MET OPTION...
 	local what=$1 met=$2

@@ -217,9 +217,10 @@ void cli_out_flow(const struct cli *c, struct out *o, const struct cli_flow *flo
  * name; rwa_mesh_free() it. All mistakes but the last one are printed. */
 int cli_read_network(const char *path, double unit, struct rwa_mesh **out, struct err *err);
 /* Reads lightpaths of m as `weft rwa solve -o` writes them into *out, as
- * rwa_mesh_read_lightpaths() does: with add, their demands are added to m. */
+ * rwa_mesh_read_lightpaths() does: with add, their demands are added to m; dark
+ * NULL: none may be. */
 int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add, struct rwa_assignment *out,
-			struct rwa_ids *ids, struct err *err);
+			struct rwa_ids *ids, int64_t *dark, struct err *err);
 /* key: [{to, fibre, channel}], hop by hop. */
 void cli_out_hops(struct out *o, const char *key, const struct rwa_mesh *m,
 		  const struct rwa_hop *hops, int32_t n);

@@ -94,7 +94,7 @@ int cli_read_network(const char *path, double unit, struct rwa_mesh **out, struc
 }
 
 int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add, struct rwa_assignment *out,
-			struct rwa_ids *ids, struct err *err)
+			struct rwa_ids *ids, int64_t *dark, struct err *err)
 {
 	char *text;
 	size_t len;
@@ -103,7 +103,7 @@ int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add, struct r
 	if (r) {
 		return r;
 	}
-	r = rwa_mesh_read_lightpaths(m, path, text, len, add, out, ids, err);
+	r = rwa_mesh_read_lightpaths(m, path, text, len, add, out, ids, dark, err);
 	free(text);
 	return r;
 }
@@ -167,6 +167,8 @@ static int read_objective(const struct cli *c, struct rwa_mesh *m, struct rwa_me
 {
 	const char *name = cli_opt(c, "objective");
 	const char *path = cli_opt(c, "previous");
+	int64_t dark = 0;
+	int r;
 
 	if (!name || strcmp(name, "min-channels") == 0) {
 		opt->objective = path && !name ? RWA_MIN_MOVED : RWA_ANY;
@@ -186,7 +188,12 @@ static int read_objective(const struct cli *c, struct rwa_mesh *m, struct rwa_me
 		return err->code;
 	}
 	opt->before = path ? before : NULL;
-	return path ? cli_read_lightpaths(m, path, false, before, NULL, err) : 0;
+	r = path ? cli_read_lightpaths(m, path, false, before, NULL, &dark, err) : 0;
+	if (!r && dark) {
+		cli_say(c, CLI_NORMAL, "%s: lightpaths over fibres that are cut: %lld", path,
+			(long long)dark);
+	}
+	return r;
 }
 
 void cli_out_hops(struct out *o, const char *key, const struct rwa_mesh *m,

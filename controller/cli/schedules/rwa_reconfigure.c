@@ -17,6 +17,7 @@ struct moves {
 	struct rwa_ids old_ids, new_ids;
 	struct rwa_change_options opt;
 	struct rwa_change change;
+	int64_t dark;		/* of the old ones, over fibres that are cut */
 	int64_t step_ns;	/* 0: not given */
 };
 
@@ -52,8 +53,10 @@ static int read_moves(const struct cli *c, struct moves *v, struct err *err)
 	}
 	/* The lightpaths alone say who wants what. */
 	rwa_mesh_clear_demands(v->m);
-	if ((r = cli_read_lightpaths(v->m, c->argv[1], true, &v->from, &v->old_ids, err)) ||
-	    (r = cli_read_lightpaths(v->m, c->argv[2], true, &v->to, &v->new_ids, err))) {
+	if ((r = cli_read_lightpaths(v->m, c->argv[1], true, &v->from, &v->old_ids,
+				     &v->dark, err)) ||
+	    (r = cli_read_lightpaths(v->m, c->argv[2], true, &v->to, &v->new_ids, NULL,
+				     err))) {
 		return r;
 	}
 	channels = channels_of(&v->to, channels_of(&v->from, channels)) +
@@ -190,8 +193,8 @@ static void out_renamed(struct out *o, const struct moves *v)
 }
 
 /* Counts of lightpaths (kept, moved, added, dropped, rerouted, interrupted),
- * phases, the channels that are used at any moment, interruptions, steps,
- * lightpaths renamed. */
+ * phases, the channels that are used at any moment, old ones over fibres that are cut, interruptions,
+ * steps, lightpaths renamed. */
 int cmd_rwa_change(struct cli *c, struct err *err)
 {
 	struct moves v = { 0 };
@@ -208,6 +211,7 @@ int cmd_rwa_change(struct cli *c, struct err *err)
 		out_int(o, "interrupted", (int64_t)v.change.cuts.n);
 		out_int(o, "phases", (int64_t)v.change.phases.n);
 		out_int(o, "channels", v.opt.channels);
+		out_int(o, "dark_before", v.dark);
 		out_interruptions(c, o, &v);
 		out_steps(c, o, &v);
 		out_renamed(o, &v);
