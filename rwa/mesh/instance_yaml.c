@@ -716,7 +716,8 @@ static void list_cuts(struct input *in)
 		const struct rwa_mesh_block *b = &in->m->blocks.v[i];
 
 		for (int32_t f = 0; f < in->m->arcs.v[b->arc].fibres; f++) {
-			if (b->channel == RWA_MESH_ALL && (b->fibre == f || b->fibre == RWA_MESH_ALL)) {
+			if (b->channel == RWA_MESH_ALL &&
+			    (b->fibre == f || b->fibre == RWA_MESH_ALL)) {
 				u64map_set(&in->cut, fibre_key(b->arc, f), 1);
 			}
 		}

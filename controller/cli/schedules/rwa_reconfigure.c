@@ -193,8 +193,8 @@ static void out_renamed(struct out *o, const struct moves *v)
 }
 
 /* Counts of lightpaths (kept, moved, added, dropped, rerouted, interrupted),
- * phases, the channels that are used at any moment, old ones over fibres that are cut, interruptions,
- * steps, lightpaths renamed. */
+ * phases, the channels that are used at any moment, old ones over fibres that are cut,
+ * interruptions, steps, lightpaths renamed. */
 int cmd_rwa_change(struct cli *c, struct err *err)
 {
 	struct moves v = { 0 };
