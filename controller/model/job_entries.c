@@ -337,8 +337,7 @@ bool model_is_arcs(const char *text)
 	       strncmp(word, "nodes ", 6) == 0;
 }
 
-/* Circuits are all alike. */
-static int check_arcs(const struct topo *t, struct err *err)
+int build_check_arcs(const struct topo *t, struct err *err)
 {
 	for (int a = 0; a < topo_m(t); a++) {
 		const struct topo_arc *x = topo_arc(t, a);
@@ -367,7 +366,7 @@ int model_topology(const char *text, struct topo **out, char **name, struct err 
 	}
 	rc = topo_from_edges(lines, strlen(lines), out, err);
 	free(lines);
-	if (rc == 0 && (rc = check_arcs(*out, err))) {
+	if (rc == 0 && (rc = build_check_arcs(*out, err))) {
 		topo_free(*out);
 		*out = NULL;
 	}

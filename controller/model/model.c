@@ -330,8 +330,9 @@ int model_load(const char *path, struct model_fabric **out, struct err_list *err
 
 	*out = NULL;
 	rc = file_read(path, MODEL_MAX_TEXT, &text, &len, &err);
-	if (rc) {
+	if (rc || (rc = model_splice(path, &text, &len, &err))) {
 		err_list_add(errs, &err);
+		free(text);
 		return rc;
 	}
 	rc = model_parse(strcmp(path, "-") == 0 ? "<stdin>" : path, text, len, out, errs);

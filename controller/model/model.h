@@ -319,10 +319,21 @@ int model_parse(const char *name, const char *text, size_t len,
 int model_parse_config(const struct model_config *config,
 		       struct model_fabric **out, struct err_list *errs);
 
-/* The same from a file ("-": standard input); also WEFT_ENOTFOUND, WEFT_EIO. */
+/* The same from a file ("-": standard input), with what model_splice does; also WEFT_ENOTFOUND,
+ * WEFT_EIO. */
 int model_load(const char *path, struct model_fabric **out, struct err_list *errs);
 
 void model_free(struct model_fabric *f);
+
+/* Whether a topology is the name of a file: such an expression there is none. */
+bool model_is_file(const char *topology);
+/* Appends the arcs of an edge list in that file, as a topology has them. Capacities, latencies and
+ * nodes that are no ranks are WEFT_EUNSUPPORTED; WEFT_EINVAL, with its place; WEFT_ENOTFOUND. */
+int model_edge_list(const char *path, struct buf *out, struct err *err);
+/* In the text of the fabric file at path, which is replaced: arcs in place of each `topology` that
+ * names a file, from the folder of the fabric. Who reads the text then needs no other file. What
+ * is no YAML stays. The errors of model_edge_list, at the line that names it. */
+int model_splice(const char *path, char **text, size_t *len, struct err *err);
 
 /* Makes *out a configuration of its own without requests; the text may hold
  * any bytes. */

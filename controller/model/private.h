@@ -252,6 +252,8 @@ void build_check_inside(struct model_build *b, const char *object, const struct 
 const char *build_line(const char *word, struct conf_place at, char buf[LINE_TEXT_MAX]);
 
 /* Whether one side of a port with a fibre is marked as dead. circuit_entries.c */
+/* Circuits are all alike: WEFT_EUNSUPPORTED for arcs with more than two ends. */
+int build_check_arcs(const struct topo *t, struct err *err);
 bool build_is_dead(const struct model_build *b, int port, bool tx);
 
 /* Finds the port of this name, or reports why there is none. cabling.c */

@@ -119,13 +119,14 @@ struct conf_node *conf_read_yaml(struct conf_reader *r, const char *text, size_t
 int conf_replace(const char *text, size_t len, const char *key, const char *value,
 		 struct buf *out, struct err *err);
 
-/* Gives the value that stands for one; what it appends to out is UTF-8 on one line. 0 or negative,
- * which ends the renaming. */
+/* Gives the value that stands for one; what it appends to out is UTF-8 on one line. 0; 1: the pair
+ * stays as it is; negative: ends the renaming. */
 typedef int (*conf_value_fn)(const char *value, struct buf *out, void *arg, struct err *err);
 
 /* Appends the text with `new_key: "value"` in place of each pair `key: text` of a mapping,
- * wherever that stands; all else stays as it is. Returns how many there were; WEFT_EINVAL: it is
- * no YAML; what fn returned: out is of no use. O(len x pairs). */
+ * wherever that stands; all else stays as it is. Returns how many were renamed; WEFT_EINVAL: it is
+ * no YAML; what fn returned, with line and column of the value if its error has none: out is of no
+ * use. O(len x pairs). */
 int conf_rename(const char *text, size_t len, const char *key, const char *new_key,
 		conf_value_fn fn, void *arg, struct buf *out, struct err *err);
 

@@ -166,7 +166,11 @@ static void rename_pair(struct renaming *r, const yaml_event_t *ev)
 		put_pair(r, byte_of(r->text, r->len, r->begin),
 			 byte_of(r->text, r->len, ev->end_mark.index), buf_cstr(&value));
 	}
-	r->rc = rc < 0 ? rc : r->rc + 1;
+	if (rc < 0 && r->err && !r->err->line) {
+		r->err->line = (int)ev->start_mark.line + 1;
+		r->err->col = (int)ev->start_mark.column + 1;
+	}
+	r->rc = rc < 0 ? rc : r->rc + (rc == 0);
 	buf_fini(&value);
 }
 

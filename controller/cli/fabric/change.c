@@ -222,8 +222,10 @@ static int read_source(struct cli *c, Weft__V1__ApplyRequest *req, char **data, 
 		return 0;
 	}
 	/* Read here as well: all mistakes at once, and none sent. */
-	r = cli_parse_config(
-		&(struct model_config){ .name = (char *)path, .text = *data, .len = len }, &f, err);
+	if ((r = model_splice(path, data, &len, err)) == 0) {
+		r = cli_parse_config(&(struct model_config){ .name = (char *)path, .text = *data,
+							     .len = len }, &f, err);
+	}
 	model_free(f);
 	req->source_case = WEFT__V1__APPLY_REQUEST__SOURCE_CONFIG;
 	req->config.data = (uint8_t *)*data;

@@ -164,6 +164,22 @@ static void read_text(const struct cli *c, const char *option, char **field)
 	}
 }
 
+/* An expression, arcs, or a file of these, which are kept in `arcs`. */
+static int read_topology(const struct cli *c, Weft__V1__RequestJobRequest *q, struct buf *arcs,
+			 struct err *err)
+{
+	const char *text = cli_opt(c, "topology");
+	int r;
+
+	if (!text || !model_is_file(text)) {
+		read_text(c, "topology", &q->topology);
+		return 0;
+	}
+	r = model_edge_list(text, arcs, err);
+	q->topology = (char *)buf_cstr(arcs);
+	return r ? err_wrap(err, "--topology") : 0;
+}
+
 /* --ports: a number, or names, which are the caller's to free. */
 static int read_ports(const struct cli *c, Weft__V1__RequestJobRequest *q, char ***names,
 		      struct err *err)
@@ -189,6 +205,7 @@ int cmd_job_request(struct cli *c, struct err *err)
 {
 	Weft__V1__RequestJobRequest q = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
 	char **names = NULL, **ports = NULL;
+	struct buf arcs = { 0 };
 	int n = 0, r;
 
 	if ((r = cli_need(c, "collective", err)) ||
@@ -206,10 +223,8 @@ int cmd_job_request(struct cli *c, struct err *err)
 			return r;
 		}
 	}
-	r = read_ports(c, &q, &ports, err);
-	if (r) {
-		model_names_free(names);
-		return r;
+	if ((r = read_ports(c, &q, &ports, err)) || (r = read_topology(c, &q, &arcs, err))) {
+		goto out;
 	}
 	q.nodes = names;
 	q.n_nodes = (size_t)n;
@@ -217,13 +232,14 @@ int cmd_job_request(struct cli *c, struct err *err)
 		q.name = (char *)c->argv[0];
 	}
 	read_text(c, "collective", &q.collective);
-	read_text(c, "topology", &q.topology);
 	read_text(c, "algorithm", &q.algorithm);
 	read_text(c, "ring", &q.ring);
 	read_text(c, "request-id", &q.request_id);
 	r = follow_job(c, JOBS_METHOD("RequestJob"), &q.base, err);
+out:
 	model_names_free(names);
 	model_names_free(ports);
+	buf_fini(&arcs);
 	return r;
 }
 

@@ -843,8 +843,10 @@ void plan_queue_recovered(struct plan_queue *q, int rc, const char *text)
 
 int plan_queue_set_default(struct plan_queue *q, const char *path, struct err *err)
 {
+	int rc = file_read(path, MODEL_MAX_TEXT, &q->initial.text, &q->initial.len, err);
+
 	q->initial.name = x_dup(path);
-	return file_read(path, MODEL_MAX_TEXT, &q->initial.text, &q->initial.len, err);
+	return rc ? rc : model_splice(path, &q->initial.text, &q->initial.len, err);
 }
 
 struct plan_queue *plan_queue_new(struct daemon_env *env, const struct plan_queue_hooks *hooks)

@@ -146,7 +146,7 @@ struct plan_queue_hooks {
 struct plan_queue *plan_queue_new(struct daemon_env *env, const struct plan_queue_hooks *hooks);
 void plan_queue_free(struct plan_queue *q);	/* NULL is fine */
 /* Reads the configuration that is the present one while none was ever applied.
- * The errors of file_read. */
+ * The errors of file_read and model_splice. */
 int plan_queue_set_default(struct plan_queue *q, const char *path, struct err *err);
 /* True while a request has the slot, a change is under way, or the devices are
  * not known: what reads them now and then waits. */
