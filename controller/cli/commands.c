@@ -188,19 +188,27 @@ static const struct cli_option job_list_options[] = {
 	  "2", NULL }, \
 	{ 0, "wait", NULL, "wait for ports that others have (default: status 75)", NULL }, \
 	{ 0, "mode", "MODE", "update: take ports from others, which operators may (default: " \
-	  "safe)", "safe update" }, \
+	  "safe)", "safe update" }
+
+#define CIRCUIT_ID \
 	{ 0, "request-id", "ID", "a retry with the same ID does not create a second group", NULL }
 
 static const struct cli_option circuit_add_options[] = {
 	{ 0, "name", "NAME", "of the group (default: weftd makes one up)", NULL },
 	{ 0, "one-way", NULL, "only from the first port to the second", NULL },
-	CIRCUIT_OPTIONS, END,
+	CIRCUIT_OPTIONS, CIRCUIT_ID, END,
 };
 
-static const struct cli_option circuit_set_options[] = { CIRCUIT_OPTIONS, END };
+static const struct cli_option circuit_set_options[] = { CIRCUIT_OPTIONS, CIRCUIT_ID, END };
+
+static const struct cli_option circuit_import_options[] = { CIRCUIT_OPTIONS, END };
+
+static const struct cli_option circuit_export_options[] = {
+	OUTPUT("default: standard output"), END,
+};
 
 static const struct cli_option circuit_list_options[] = {
-	{ 0, "port", "PORT", "only those of this port", NULL },
+	{ 0, "port", "A", "only those of this port", "@end" },
 	{ 0, "mine", NULL, "only your own", NULL }, END,
 };
 
@@ -208,13 +216,18 @@ static const struct cli_command circuit_commands[] = {
 	{ "add", NULL, "A B [A B...]", "Make circuits from port to port, all or none; waits until "
 	  "they are there", NULL, circuit_add_options, 2, 2 * CIRCUITS_MAX, false,
 	  cmd_circuit_add },
-	{ "set", NULL, "GROUP FILE", "Make a group what a file of lines \"A B\" says; what it has "
-	  "already stays", NULL, circuit_set_options, 2, 2, false, cmd_circuit_set },
-	{ "remove", NULL, "GROUP|PORT", "Remove a group of circuits; waits until they are gone",
+	{ "set", NULL, "GROUP FILE", "Make a group what a file of lines \"A B\" says, or of "
+	  "YAML; what it has already stays", NULL, circuit_set_options, 2, 2, false,
+	  cmd_circuit_set },
+	{ "export", NULL, "[GROUP]", "Write groups as lines \"A B\", for another lab", NULL,
+	  circuit_export_options, 0, 1, false, cmd_circuit_export },
+	{ "import", NULL, "FILE", "Make all groups of such a file what it says", NULL,
+	  circuit_import_options, 1, 1, false, cmd_circuit_import },
+	{ "remove", NULL, "GROUP|A", "Remove a group of circuits; waits until they are gone",
 	  NULL, NULL, 1, 1, false, cmd_circuit_remove },
 	{ "list", NULL, "", "List circuits on request", NULL, circuit_list_options, 0, 0, false,
 	  cmd_circuit_list },
-	{ "find", NULL, "PORT", "Show who has a port, and until when; status 2 if it is held", NULL,
+	{ "find", NULL, "A", "Show who has a port, and until when; status 2 if it is held", NULL,
 	  NULL, 1, 1, false, cmd_circuit_find },
 	{ "renew", NULL, "GROUP TIME", "Keep a group for so long from now", NULL, NULL, 2, 2, false,
 	  cmd_circuit_renew },

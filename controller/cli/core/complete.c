@@ -1,5 +1,5 @@
 /*
- * Names that only a fabric knows, for completion in a shell: devices, jobs,
+ * Names that only a fabric knows, for completion in a shell: devices, jobs, groups of circuits,
  * ports, and what can be drained. They come from the fabric file that the
  * words name, so that `weft testbed step lab.yaml <Tab>` needs no weftd, else
  * from weftd, which is asked for no longer than a person waits for a key.
@@ -118,9 +118,9 @@ static void add_devices(struct candidates *n)
 	}
 }
 
-/* Those that orchestrators asked for, as long as they wait or run, for the
- * commands of such jobs; others have those with light. */
-static void add_requested(struct candidates *n)
+/* Those that orchestrators asked for, or only the groups of circuits, as long as they wait or run,
+ * for the commands of such jobs; others have those with light. */
+static void add_requested(struct candidates *n, bool groups)
 {
 	Weft__V1__ListJobsRequest req = WEFT__V1__LIST_JOBS_REQUEST__INIT;
 	const Weft__V1__ListJobsResponse *l;
@@ -133,15 +133,22 @@ static void add_requested(struct candidates *n)
 	}
 	l = (const Weft__V1__ListJobsResponse *)answer;
 	for (size_t i = 0; i < l->n_jobs; i++) {
-		add(n, l->jobs[i]->name);
+		if (!groups || l->jobs[i]->n_circuits > 0) {
+			add(n, l->jobs[i]->name);
+		}
 	}
 	rpc_free_message(answer);
+}
+
+static void add_groups(struct candidates *n)
+{
+	add_requested(n, true);
 }
 
 static void add_jobs(struct candidates *n)
 {
 	if (strcmp(n->c->argv[0], "job") == 0) {
-		add_requested(n);
+		add_requested(n, false);
 	} else if (!find_file(n->c)) {
 		add_of_status(n, false);
 	} else {
@@ -190,6 +197,24 @@ static void add_parts(struct candidates *n)
 	}
 }
 
+/* Ports of hosts, each with all of its lanes. */
+static void add_ends(struct candidates *n)
+{
+	char name[128];
+
+	for (int i = 0; fabric(n) && i < n->f->n_ports; i++) {
+		const struct model_port *p = &n->f->ports[i];
+
+		snprintf(name, sizeof(name), "%s", p->name);
+		if (p->lanes > 1) {
+			*strrchr(name, '-') = '\0';
+		}
+		if (p->lane == 0) {
+			add(n, name);
+		}
+	}
+}
+
 static void add_algorithms(struct candidates *n)
 {
 	const char *name;
@@ -207,6 +232,7 @@ void cli_complete_names(struct cli *c, const char *candidates, struct buf *b)
 	} kinds[] = {
 		{ "@device", add_devices }, { "@job", add_jobs },
 		{ "@port", add_ports }, { "@part", add_parts }, { "@algorithm", add_algorithms },
+		{ "@group", add_groups }, { "@end", add_ends },
 	};
 	struct candidates n = { .c = c, .prefix = c->argc > 0 ? c->argv[c->argc - 1] : "", .b = b };
 

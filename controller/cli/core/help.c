@@ -209,7 +209,8 @@ static void complete_argument(struct buf *b, const struct cli_command *cmd, int 
 {
 	static const char *const kinds[][2] = {
 		{ "DEVICE", "@device" }, { "JOB", "@job" }, { "PORT", "@port" },
-		{ "WHAT", "@part" },
+		{ "WHAT", "@part" }, { "GROUP", "@group" }, { "GROUP|A", "@group @end" },
+		{ "A", "@end" }, { "B", "@end" },
 	};
 	char words[64], *rest = words, *word = NULL;
 	const char *values = "@file";
@@ -219,7 +220,7 @@ static void complete_argument(struct buf *b, const struct cli_command *cmd, int 
 		word = strsep(&rest, " ");
 	}
 	word += *word == '[';
-	word[strcspn(word, "]")] = '\0';
+	word[strcspn(word, "].")] = '\0';
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		if (strcmp(word, kinds[i][0]) == 0) {
 			values = kinds[i][1];

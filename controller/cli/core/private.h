@@ -374,6 +374,8 @@ int cmd_rollback(struct cli *c, struct err *err);
 int cmd_confirm(struct cli *c, struct err *err);
 int cmd_circuit_add(struct cli *c, struct err *err);
 int cmd_circuit_set(struct cli *c, struct err *err);
+int cmd_circuit_export(struct cli *c, struct err *err);
+int cmd_circuit_import(struct cli *c, struct err *err);
 int cmd_circuit_remove(struct cli *c, struct err *err);
 int cmd_circuit_list(struct cli *c, struct err *err);
 int cmd_circuit_find(struct cli *c, struct err *err);

@@ -13,107 +13,14 @@
 #include <unistd.h>
 
 #include "controller/cli/core/private.h"
+#include "controller/cli/fabric/circuit_file.h"
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
-#include "lib/base/file.h"
-#include "lib/base/vec.h"
 #include "weft/v1/jobs.pb-c.h"
 
 #define JOBS_METHOD(name) "/weft.v1.JobsService/" name
-#define MAX_FILE (4u << 20)
-
-/* Circuits as they are read, with their names; all owned. */
-struct ends_list {
-	VEC(Weft__V1__CircuitEnds) v;
-	Weft__V1__CircuitEnds **list;
-};
-
-static void ends_fini(struct ends_list *e)
-{
-	for (size_t i = 0; i < e->v.n; i++) {
-		free(e->v.v[i].from);
-		free(e->v.v[i].to);
-	}
-	vec_fini(&e->v);
-	free(e->list);
-}
 
 /* ---- reading ------------------------------------------------------------- */
-
-/* One name, or those of "dut.p[0-3]"; a label may hold anything but brackets. */
-static int expand(const char *text, char ***names, int *n, struct err *err)
-{
-	if (strchr(text, '[')) {
-		return model_expand(text, MODEL_MAX_SIDE, names, n, err);
-	}
-	*names = x_new(2, sizeof(**names));
-	(*names)[0] = x_dup(text);
-	*n = 1;
-	return 0;
-}
-
-/* The circuits from one port, or several, to as many others. */
-static int add_ends(struct ends_list *e, const char *from, const char *to, bool simplex,
-		    struct err *err)
-{
-	char **a = NULL, **b = NULL;
-	int n = 0, m = 0, r = expand(from, &a, &n, err);
-
-	if (r == 0) {
-		r = expand(to, &b, &m, err);
-	}
-	if (r == 0 && n != m) {
-		r = err_set(err, WEFT_EINVAL, "%s are %d ports, and %s %d", from, n, to, m);
-	}
-	for (int i = 0; i < n && r == 0; i++) {
-		Weft__V1__CircuitEnds c = WEFT__V1__CIRCUIT_ENDS__INIT;
-
-		c.from = x_dup(a[i]);
-		c.to = x_dup(b[i]);
-		c.simplex = simplex;
-		vec_push(&e->v, c);
-	}
-	model_names_free(a);
-	model_names_free(b);
-	return r;
-}
-
-/* "A B" or "A B one-way"; nothing is a line, too. */
-static int read_line(struct ends_list *e, char *line, struct err *err)
-{
-	char *word[4] = { NULL }, *rest = line;
-	int n = 0;
-
-	line[strcspn(line, "#")] = '\0';
-	while (n < 4 && (word[n] = strsep(&rest, " \t\r")) != NULL) {
-		n += word[n][0] != '\0';
-	}
-	if (n == 0) {
-		return 0;
-	}
-	if (n < 2 || n > 3 || (n == 3 && strcmp(word[2], "one-way") != 0)) {
-		return err_set(err, WEFT_EINVAL, "expected two ports, and perhaps one-way");
-	}
-	return add_ends(e, word[0], word[1], n == 3, err);
-}
-
-static int read_file(struct ends_list *e, const char *path, struct err *err)
-{
-	char *text = NULL, *rest, *line;
-	size_t len;
-	int at = 0, r = file_read(path, MAX_FILE, &text, &len, err);
-
-	rest = text;
-	while (r == 0 && (line = strsep(&rest, "\n")) != NULL) {
-		at++;
-		r = read_line(e, line, err);
-		if (r) {
-			err_at(err, path, at, 1);
-		}
-	}
-	free(text);
-	return r;
-}
 
 /* --lease: nothing, or longer than none. */
 static int read_lease(const char *text, int64_t *out, struct err *err)
@@ -140,10 +47,14 @@ static int read_options(const struct cli *c, Weft__V1__RequestJobRequest *q, str
 	q->mode = mode == WEFT__V1__MODE__MODE_UPDATE ? mode : WEFT__V1__MODE__MODE_UNSPECIFIED;
 	q->partial = cli_has(c, "partial");
 	q->no_queue = !cli_has(c, "wait");
+	return 0;
+}
+
+static void read_id(const struct cli *c, Weft__V1__RequestJobRequest *q)
+{
 	if (cli_opt(c, "request-id")) {
 		q->request_id = (char *)cli_opt(c, "request-id");
 	}
-	return 0;
 }
 
 /* ---- printing ------------------------------------------------------------ */
@@ -263,22 +174,19 @@ static int finish(struct cli *c, const Weft__V1__Job *j, struct err *err)
 		? CLI_PENDING : r;
 }
 
-static int request(struct cli *c, struct ends_list *e, Weft__V1__RequestJobRequest *q,
+static int request(struct cli *c, struct circuit_group *g, Weft__V1__RequestJobRequest *q,
 		   struct err *err)
 {
+	Weft__V1__CircuitEnds **list = x_new(g->v.n + 1, sizeof(*list));
 	Weft__V1__Job *last = NULL;
 	bool there = false;
 	int r;
 
-	if (e->v.n == 0) {
-		return err_set(err, WEFT_EINVAL, "there are no circuits");
+	for (size_t i = 0; i < g->v.n; i++) {
+		list[i] = &g->v.v[i];
 	}
-	e->list = x_new(e->v.n, sizeof(*e->list));
-	for (size_t i = 0; i < e->v.n; i++) {
-		e->list[i] = &e->v.v[i];
-	}
-	q->circuits = e->list;
-	q->n_circuits = e->v.n;
+	q->circuits = list;
+	q->n_circuits = g->v.n;
 	r = cli_follow_job(c, JOBS_METHOD("RequestJob"), &q->base, &last, &there, err);
 	if (r == WEFT_EHELD && c->format != OUT_TABLE) {
 		print_held(c, err);
@@ -290,13 +198,14 @@ static int request(struct cli *c, struct ends_list *e, Weft__V1__RequestJobReque
 		r = finish(c, last, err);
 	}
 	weft__v1__job__free_unpacked(last, NULL);
+	free(list);
 	return r;
 }
 
 int cmd_circuit_add(struct cli *c, struct err *err)
 {
 	Weft__V1__RequestJobRequest q = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
-	struct ends_list e = { 0 };
+	struct circuit_group g = { 0 };
 	int r = read_options(c, &q, err);
 
 	if (r == 0 && c->argc % 2) {
@@ -304,30 +213,119 @@ int cmd_circuit_add(struct cli *c, struct err *err)
 			    c->argv[c->argc - 1]);
 	}
 	for (int i = 0; i + 1 < c->argc && r == 0; i += 2) {
-		r = add_ends(&e, c->argv[i], c->argv[i + 1], cli_has(c, "one-way"), err);
+		r = circuit_group_add(&g, c->argv[i], c->argv[i + 1], cli_has(c, "one-way"), err);
 	}
+	read_id(c, &q);
 	if (cli_opt(c, "name")) {
 		q.name = (char *)cli_opt(c, "name");
 	}
 	if (r == 0) {
-		r = request(c, &e, &q, err);
+		r = request(c, &g, &q, err);
 	}
-	ends_fini(&e);
+	circuit_group_fini(&g);
 	return r;
+}
+
+/* WEFT_EINVAL: it is of several groups, or another one. */
+static int check_only(const struct circuit_file *f, const char *path, const char *group,
+		      struct err *err)
+{
+	for (size_t i = 0; i < f->groups.n; i++) {
+		const char *name = f->groups.v[i].name;
+
+		if (name && strcmp(name, group) != 0) {
+			err_set(err, WEFT_EINVAL, "%s has circuits of group %s, not of %s", path,
+				name, group);
+			err_hint(err, "weft circuit import makes all groups of a file");
+			return err->code;
+		}
+	}
+	return f->groups.n > 1 ? err_set(err, WEFT_EINVAL, "%s has circuits of group %s, and of "
+					 "none", path, group) : 0;
 }
 
 int cmd_circuit_set(struct cli *c, struct err *err)
 {
 	Weft__V1__RequestJobRequest q = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
-	struct ends_list e = { 0 };
+	struct circuit_file f = { 0 };
 	int r = read_options(c, &q, err);
 
+	read_id(c, &q);
 	q.name = (char *)c->argv[0];
 	q.replace = true;
-	if (r == 0 && (r = read_file(&e, c->argv[1], err)) == 0) {
-		r = request(c, &e, &q, err);
+	if (r == 0 && (r = circuit_file_read(c->argv[1], &f, err)) == 0 &&
+	    (r = check_only(&f, c->argv[1], c->argv[0], err)) == 0) {
+		r = request(c, &f.groups.v[0], &q, err);
 	}
-	ends_fini(&e);
+	circuit_file_fini(&f);
+	return r;
+}
+
+/* One after the other: what was made before one that cannot be stays. */
+static int import_all(struct cli *c, struct circuit_file *f, struct err *err)
+{
+	Weft__V1__RequestJobRequest q;
+	int r = 0, part = 0;
+
+	for (size_t i = 0; i < f->groups.n && r == 0; i++) {
+		weft__v1__request_job_request__init(&q);
+		q.name = f->groups.v[i].name;
+		q.replace = true;
+		if ((r = read_options(c, &q, err)) == 0) {
+			r = request(c, &f->groups.v[i], &q, err);
+		}
+		if (r < 0) {
+			err_wrap(err, "group %s, the %zu before it are there", q.name, i);
+		}
+		part = r == CLI_PENDING ? r : part;
+		r = r == CLI_PENDING ? 0 : r;
+	}
+	return r == 0 ? part : r;
+}
+
+int cmd_circuit_import(struct cli *c, struct err *err)
+{
+	struct circuit_file f = { 0 };
+	int r = circuit_file_read(c->argv[0], &f, err);
+
+	for (size_t i = 0; i < f.groups.n && r == 0; i++) {
+		if (!f.groups.v[i].name) {
+			r = err_set(err, WEFT_EINVAL, "%s: circuits %s and %s are of no group",
+				    c->argv[0], f.groups.v[i].v.v[0].from,
+				    f.groups.v[i].v.v[0].to);
+			err_hint(err, "a line \"group NAME\" above them says of which");
+		}
+	}
+	if (r == 0) {
+		r = import_all(c, &f, err);
+	}
+	circuit_file_fini(&f);
+	return r;
+}
+
+/* Groups on request that live, all of them or one. */
+int cmd_circuit_export(struct cli *c, struct err *err)
+{
+	Weft__V1__ListJobsResponse *m = NULL;
+	struct buf b = { 0 };
+	int r = list_jobs(c, &m, err);
+
+	for (size_t i = 0; r == 0 && i < m->n_jobs; i++) {
+		const Weft__V1__Job *j = m->jobs[i];
+
+		if (j->n_circuits > 0 && (c->argc == 0 || strcmp(j->name, c->argv[0]) == 0)) {
+			circuit_file_put(j, &b);
+		}
+	}
+	if (r == 0 && c->argc > 0 && b.len == 0) {
+		r = err_set(err, WEFT_ENOTFOUND, "there is no group \"%s\" of circuits",
+			    c->argv[0]);
+	}
+	if (r == 0) {
+		r = cli_write_data(cli_opt(c, "output"), &b, err);
+	}
+	buf_fini(&b);
+	rpc_free_message(m ? &m->base : NULL);
 	return r;
 }
 

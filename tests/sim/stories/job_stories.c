@@ -407,6 +407,69 @@ static void tell_circuits(void)
 	check(has_only(own), "whole");
 }
 
+/* Lines, YAML, and from one lab to another. */
+static void tell_circuit_files(void)
+{
+	const char *all;
+
+	write_file("bed.yaml", "# of a fabric\n- { from: 'h2.p[0-1]', to: 'h3.p[0-1]' }\n"
+		   "- { from: h4.p0, to: h5.p0, direction: one-way, name: bed }\n");
+	expect(65, "a file of two groups is no group", "circuit set bed bed.yaml");
+	write_file("bed.yaml", "circuits:\n  - { from: 'h2.p[0-1]', to: 'h3.p[0-1]', group: bed }\n"
+		   "  - { from: h4.p0, to: h5.p0, direction: one-way, name: bed }\n");
+	expect(65, "nor is one of another", "circuit set cot bed.yaml");
+	has_error("which is named", "has circuits of group bed, not of cot");
+	expect(0, "entries of a fabric file", "circuit set bed bed.yaml");
+	check(lines_of(map_of(SWITCH)) == lines_of(own) + 5, "are made");
+	expect(0, "another group", "circuit add h6.p0 h7.p0 --name cot");
+	all = map_of(SWITCH);
+	expect(0, "all of them", "circuit export -o all");
+	check(same(read_text("all"), "group bed\nh2.p0 h3.p0\nh2.p1 h3.p1\nh4.p0 h5.p0 one-way\n"
+		   "group cot\nh6.p0 h7.p0\n"), "are lines");
+	expect(0, "are gone", "circuit remove bed");
+	expect(0, "and made again", "circuit import all");
+	check(has_only(all), "as they were");
+	expect(0, "twice", "circuit import all");
+	check(has_only(all), "is once");
+	write_file("all", "%s", with(read_text("all"), "cot\nh6", "tot\nh6"));
+	expect(75, "of one whose port another has", "circuit import all");
+	has_error("it is said which", "group tot, the 1 before it are there: h6.p0 is held");
+	write_file("all", "h2.p0 h3.p0\n");
+	expect(65, "a file without groups", "circuit import all");
+	write_file("all", "group x\nh2.p0\n");
+	expect(65, "a line that is none", "circuit import all");
+	has_error("has its place", "all:2:1: expected two ports");
+	write_file("all", "- { from: h2.p0 }\n");
+	expect(65, "an entry that is none", "circuit set bed all");
+	has_error("too", "all:1:3: circuit 1: key 'to' is missing");
+	check(has_only(all = map_of(SWITCH)), "nothing was made");
+}
+
+/* Of a job in the fabric file, and of a request. */
+static void tell_edge_list(void)
+{
+	write_file("edges.txt", "# three in a ring\n0 1\n1 2\n2 0\n");
+	write_file("edges.yaml", "%s%s", fabric, "  - { name: ring, nodes: 'h[2-4]', collective: "
+		   "allgather, size: 1MB, topology: edges.txt }\n");
+	expect(0, "a fabric whose topology is a file", "apply -f edges.yaml");
+	check(lines_of(map_of(SWITCH)) == lines_of(own) + 3, "has its arcs");
+	expect(2, "as planned without weftd", "plan --offline -f edges.yaml");
+	expect(0, "a request, too", "job request pair --nodes h5,h6,h7 -c allgather --size 1MB "
+	       "-t edges.txt");
+	check(lines_of(map_of(SWITCH)) == lines_of(own) + 6, "has them");
+	write_file("edges.txt", "0 1\n1 x\n");
+	expect(65, "a line that is no arc", "apply -f edges.yaml");
+	has_error("has its place", "edges.txt:2: ");
+	write_file("edges.txt", "0 1 2\n1 2\n2 0\n");
+	expect(65, "capacities", "job request c --nodes h5,h6,h7 -c allgather --size 1MB "
+	       "-t edges.txt");
+	has_error("are not supported", "edges.txt: arc 0 1 has a capacity, latency or cost: not");
+	write_file("edges.yaml", "%s%s", fabric, "  - { name: ring, nodes: 'h[2-4]', collective: "
+		   "allgather, size: 1MB, topology: none.txt }\n");
+	expect(65, "a file that is not there", "check edges.yaml");
+	has_error("is told at its name", "edges.yaml:11:80: topology: none.txt: No such file");
+}
+
 static void tell_circuits_killed(void)
 {
 	struct command *c;
@@ -467,6 +530,8 @@ STORY(dead)
 STORY(drained)
 STORY(circuits)
 STORY(circuits_killed)
+STORY(circuit_files)
+STORY(edge_list)
 STORY(together)
 STORY(together_killed)
 STORY(together_impossible)
@@ -484,6 +549,8 @@ const struct story job_stories[] = {
 	{ "job-drained", "drained hosts get no new job", run_drained },
 	{ "job-circuits", "circuits from port to port, and who may not have them", run_circuits },
 	{ "job-circuits-killed", "weftd ends while a group becomes another", run_circuits_killed },
+	{ "job-circuit-files", "groups of circuits in files, out and in", run_circuit_files },
+	{ "job-edge-list", "topologies in files of their own", run_edge_list },
 	{ "job-together", "requests that wait go into one change", run_together },
 	{ "job-together-killed", "weftd ends in a change of several jobs", run_together_killed },
 	{ "job-together-impossible", "one job of a change cannot be", run_together_impossible },

@@ -270,8 +270,8 @@ static void test_completion(void **state)
 static void test_completion_of_arguments(void **state)
 {
 	static const struct cli_command doors[] = {
-		{ "door", NULL, "[DEVICE] PORT open|shut JOB WHAT", "A door", NULL, paint_options,
-		  0, 5, false, run_nothing },
+		{ "door", NULL, "[DEVICE] PORT open|shut JOB WHAT GROUP|A A B [A B...]", "A door",
+		  NULL, paint_options, 0, 9, false, run_nothing },
 		{ NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, false, NULL },
 	};
 	static const struct { int n; const char *words[8], *want; } cases[] = {
@@ -281,7 +281,8 @@ static void test_completion_of_arguments(void **state)
 		{ 6, { "door", "--color", "never", "front", "in1", "s" }, "shut\n" },
 		{ 5, { "door", "front", "in1", "shut", "" }, "@job\n" },
 		{ 6, { "door", "front", "in1", "shut", "x", "" }, "@part\n" },
-		{ 7, { "door", "front", "in1", "shut", "x", "y", "" }, "" },
+		{ 7, { "door", "front", "in1", "shut", "x", "y", "" }, "@group\n@end\n" },
+		{ 8, { "door", "front", "in1", "shut", "x", "y", "z", "" }, "@end\n" },
 	};
 
 	(void)state;
