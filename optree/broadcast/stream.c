@@ -27,6 +27,8 @@
 #include "optree/broadcast/broadcast.h"
 
 #define TRIES 400	/* numbers of steps built each side of the estimate */
+#define MANY_STEPS 1000	/* then fewer are worth some time: this share of it */
+#define STEPS_WORTH 0.01
 #define LOADS 32	/* loads of a step tried for each of them */
 
 /* What all streams of a broadcast have in common. */
@@ -282,6 +284,33 @@ static void search(struct stream_search *x, bool seeded)
 	}
 }
 
+/* With overlap steps cost next to nothing, but each has to be stored and sent to devices: of very
+ * many fewer. */
+static void save_steps(struct stream_search *x)
+{
+	struct broadcast_stream s = x->best->stream;
+	struct optree_broadcast least = { .time_ns = -1 }, *best = x->best;
+	double limit = (double)best->time_ns * (1 + STEPS_WORTH);
+	int tries = 0;
+
+	x->best = &least;
+	for (int64_t k = MANY_STEPS; k < best->stream.steps && tries < TRIES; k++) {
+		s.steps = (int32_t)k;
+		if (estimate(x, &s) <= limit) {
+			tries++;
+			try_steps(x, s);
+			if (least.time_ns >= 0 && (double)least.time_ns <= limit) {
+				broadcast_fini(best);
+				*best = least;
+				least = (struct optree_broadcast){ 0 };
+				break;
+			}
+		}
+	}
+	broadcast_fini(&least);
+	x->best = best;
+}
+
 static void limit_steps(struct stream_search *x)
 {
 	const struct broadcast_stream *s = &x->like;
@@ -334,5 +363,8 @@ void broadcast_streams(const struct optree_params *p, int root, int reach,
 	search(&x, false);
 	if (x.like.paired) {
 		search(&x, true);
+	}
+	if (p->overlap && out->time_ns >= 0 && out->stream.steps > MANY_STEPS) {
+		save_steps(&x);
 	}
 }

@@ -412,6 +412,22 @@ static void lowest_times_are_between_bound_and_stream(void **state)
 	}
 }
 
+/* With overlap a step costs nothing, and yet not tens of thousands of them are made. */
+static void steps_are_worth_their_time(void **state)
+{
+	struct optree_params p = params(64, 8, 1000000);
+	struct optree_plan plan;
+	struct err err;
+
+	(void)state;
+	p.overlap = true;
+	p.convert_ns = 0;
+	assert_int_equal(optree_collective(&p, COLL_BROADCAST, 0, OPTREE_AUTO, &plan, &err), 0);
+	assert_in_range(plan.steps, 1000, 3000);
+	assert_true(plan.gap < 0.02);
+	optree_plan_fini(&plan);
+}
+
 /* 64 MB and 1 GB, as far as the bound is known to allow. */
 static void gaps_of_long_vectors(void **state)
 {
@@ -481,6 +497,7 @@ int main(void)
 		cmocka_unit_test(long_vectors_take_what_the_stream_says),
 		cmocka_unit_test(no_lightpath_is_worth_more_than_its_links),
 		cmocka_unit_test(lowest_times_are_between_bound_and_stream),
+		cmocka_unit_test(steps_are_worth_their_time),
 		cmocka_unit_test(gaps_of_long_vectors),
 		cmocka_unit_test(too_large_to_write_out),
 		cmocka_unit_test(no_such_root),
