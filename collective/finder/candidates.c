@@ -115,6 +115,14 @@ struct finder_candidate finder_at_bound(int64_t n, int steps)
 					  .exact = true };
 }
 
+void finder_use_ports(struct finder_candidate *c, int ports, int all)
+{
+	c->ports = ports;
+	c->gather = finder_ratio((__int128)c->gather.num * all, (__int128)c->gather.den * ports);
+	c->scatter = finder_ratio((__int128)c->scatter.num * all,
+				  (__int128)c->scatter.den * ports);
+}
+
 /* ---- figures computed on the digraph ---- */
 
 static int phase(enum coll_kind kind, const struct topo *t, int *steps,

@@ -310,19 +310,20 @@ static int add_shallow(struct coll_choices *c, struct err *err)
 	return rc;
 }
 
-static int add_points(struct coll_choices *c, const struct coll_frontier *f, int ports,
-		      struct err *err)
+static int add_points(struct coll_choices *c, const struct coll_frontier *f, struct err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < f->points.n && rc == 0; i++) {
 		const struct coll_point *p = &f->points.v[i];
-		struct finder_entry e = { .ports = ports };
+		struct finder_entry e = { .ports = p->ports };
+		struct bfb_ratio own = finder_ratio((__int128)p->num * p->ports,
+						    (__int128)p->den * c->w.q.degree);
 
 		if (coll_has_root(c->w.q.kind)) {
 			rc = add_rooted(c, p->expr, err);
 		} else {
-			set_plain(c, &e, p->steps, p->num, p->den);
+			set_plain(c, &e, p->steps, own.num, own.den);
 			may_be_faster(c, &e);
 			push(c, e, p->expr);
 		}
@@ -330,7 +331,6 @@ static int add_points(struct coll_choices *c, const struct coll_frontier *f, int
 	return rc;
 }
 
-/* Where so many ports have no digraph, those of fewer. */
 static int add_frontier(struct coll_choices *c, const struct coll_frontier *known, struct err *err)
 {
 	bool rooted = coll_has_root(c->w.q.kind);
@@ -339,19 +339,9 @@ static int add_frontier(struct coll_choices *c, const struct coll_frontier *know
 	int rc = 0;
 
 	q.kind = rooted ? COLL_ALLGATHER : q.kind;
-	if (known && known->points.n > 0) {
-		c->frontier = rooted ? NULL : known;
-		return add_points(c, known, q.degree, err);
-	}
-	for (; q.degree > 0; q.degree--) {
-		if (known && q.degree == c->w.q.degree) {
-			continue;
-		}
+	if (!known || known->points.n == 0) {
+		known = &c->own;
 		rc = coll_find(&q, true, &c->own, &why);
-		if (rc != WEFT_EINFEASIBLE) {
-			break;
-		}
-		coll_frontier_fini(&c->own);
 	}
 	if (rc && rc != WEFT_EINFEASIBLE) {
 		if (err) {
@@ -359,10 +349,8 @@ static int add_frontier(struct coll_choices *c, const struct coll_frontier *know
 		}
 		return rc;
 	}
-	if (q.degree == c->w.q.degree && !rooted) {
-		c->frontier = &c->own;
-	}
-	return add_points(c, &c->own, q.degree, err);
+	c->frontier = rooted || rc ? NULL : known;
+	return add_points(c, known, err);
 }
 
 /* A congestion is in shards over a port. */
@@ -702,10 +690,13 @@ static bool makes_schedule(const struct coll_choices *c, const struct finder_ent
 static void give(struct coll_choices *c, int at, struct coll_choice *out)
 {
 	struct finder_entry *e = &c->list.v[at];
+	struct bfb_ratio all;
 
 	c->last = at;
 	e->state = ENTRY_GIVEN;
-	*out = (struct coll_choice){ e->expr, e->algorithm, e->steps, e->num, e->den, e->time_ns };
+	all = finder_ratio((__int128)e->num * c->w.q.degree, (__int128)e->den * e->ports);
+	*out = (struct coll_choice){ e->expr, e->algorithm, e->steps, all.num, all.den, e->ports,
+				     e->time_ns };
 }
 
 int coll_choices_next(struct coll_choices *c, struct coll_choice *out, struct err *err)

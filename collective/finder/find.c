@@ -38,9 +38,8 @@ static bool name_circulant(struct finder_candidate *k, const struct finder_circu
 	return strlen(k->expr) < FINDER_MAX_EXPR - 1;
 }
 
-/* The best of a search, unless something else takes no more steps at the
- * bandwidth bound. */
-static void add_found(struct coll_finder *f, struct finder_candidates *set, int n, int d, bool both)
+void finder_add_circulants(struct coll_finder *f, struct finder_candidates *set, int n, int d,
+			   bool both)
 {
 	struct finder_circulant found[FINDER_CIRCULANT_KEPT];
 	int count = finder_circulant_search(n, d, both, found);
@@ -149,10 +148,10 @@ static void add_optimal(struct coll_finder *f, struct finder_candidates *set, in
 	}
 	/* Of two offsets theorem 22 knows the best. */
 	if (d > 2 && d != 4 && n > d + 1) {
-		add_found(f, set, n, d, true);
+		finder_add_circulants(f, set, n, d, true);
 	}
 	if (d > 1 && !both && n > d + 1) {
-		add_found(f, set, n, d, false);
+		finder_add_circulants(f, set, n, d, false);
 	}
 	add_cayley(f, set, n, d, both ? FINDER_CAYLEY_BOTH : FINDER_CAYLEY_ONE_WAY,
 		   steps_to_beat(f, set, n, d, both));
@@ -295,10 +294,14 @@ static int prove_all(struct coll_finder *f, struct finder_candidates *set)
 
 	for (size_t i = 0; i < set->list.n && !rc; i++) {
 		struct finder_candidate c = set->list.v[i];
+		int ports = c.ports;
 
 		rc = c.exact ? 0 : finder_compute(f, &c);
 		rc = rc == WEFT_ELIMIT ? 0 : rc;
 		if (!rc && c.exact) {
+			if (ports && !set->list.v[i].exact) {
+				finder_use_ports(&c, ports, f->q->degree);
+			}
 			finder_keep(f, &proven, &c);
 		}
 	}
@@ -359,7 +362,8 @@ static void publish(struct coll_finder *f, const struct finder_candidates *all,
 		const struct finder_candidate *c = &set.list.v[i];
 		struct bfb_ratio load = finder_worth(f, c);
 		struct coll_point p = { x_dup(c->expr), phases * c->steps,
-					load.num, load.den, c->exact };
+					load.num, load.den,
+					c->ports ? c->ports : f->q->degree, c->exact };
 
 		vec_push(&out->points, p);
 	}
@@ -381,12 +385,6 @@ static int check_query(const struct coll_query *q, struct err *err)
 			       "not searched: only for allgather, "
 			       "reduce-scatter and allreduce",
 			       coll_kind_name(q->kind));
-	}
-	if (q->bidirectional && (int64_t)q->n * q->degree % 2) {
-		return err_set(err, WEFT_EINFEASIBLE,
-			       "no topology of %d nodes with %d ports each has "
-			       "arcs in both directions: the ports are odd in number", q->n,
-			       q->degree);
 	}
 	return 0;
 }
@@ -437,9 +435,15 @@ static void begin(struct coll_finder *f, const struct coll_query *q, struct err 
 static int search(struct coll_finder *f, bool prove, struct finder_candidates *set)
 {
 	const struct coll_query *q = f->q;
-	int rc = q->bidirectional ? bidirectional(f, set, q->n, q->degree)
-				  : unidirectional(f, set, q->n, q->degree);
+	int rc = 0;
 
+	if (q->degree >= q->n - 1) {
+		finder_add_parallel(f, set, q->n, q->degree, q->bidirectional);
+	} else if (!q->bidirectional) {
+		rc = unidirectional(f, set, q->n, q->degree);
+	} else if ((int64_t)q->n * q->degree % 2 == 0) {
+		rc = bidirectional(f, set, q->n, q->degree);
+	}
 	return rc || !prove ? rc : prove_all(f, set);
 }
 
@@ -461,6 +465,25 @@ static int nothing_known(const struct coll_query *q, struct err *err)
 		       q->degree, q->bidirectional ? " with arcs in both directions" : "");
 }
 
+/* Of as many of q's ports as anything is known of. */
+static int search_fewer(struct coll_finder *f, const struct coll_query *q, bool prove,
+			struct finder_candidates *set, struct err *err)
+{
+	struct coll_query fewer = *q;
+	int rc = 0;
+
+	for (; fewer.degree > 0 && set->list.n == 0 && rc == 0; fewer.degree--) {
+		begin(f, &fewer, err);
+		if (q->sets > 0 || !look_up(f, set)) {
+			rc = search(f, prove, set);
+		}
+		for (size_t i = 0; i < set->list.n && fewer.degree < q->degree; i++) {
+			finder_use_ports(&set->list.v[i], fewer.degree, q->degree);
+		}
+	}
+	return rc;
+}
+
 int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
 		    bool prove, struct coll_frontier *out, struct err *err)
 {
@@ -472,11 +495,9 @@ int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
 	if (rc) {
 		return rc;
 	}
-	begin(f, q, err);
-	if (q->sets > 0 || !look_up(f, &set)) {
-		rc = search(f, prove, &set);
-	}
+	rc = search_fewer(f, q, prove, &set, err);
 	if (!rc) {
+		f->q = q;
 		publish(f, &set, out);
 		rc = out->points.n ? 0 : nothing_known(q, err);
 	}

@@ -31,11 +31,13 @@ struct coll_query {
 #define COLL_FINDER_SETS 20000
 #define COLL_FINDER_SWEEP_SETS 500
 
-/* A digraph and what its schedule takes; T_B = num / den in M/B. */
+/* A digraph and what its schedule takes; T_B = num / den in M/B, where B is of all ports that a
+ * node has, also of those that stay dark. */
 struct coll_point {
 	char *expr;		/* owned */
 	int steps;
 	int64_t num, den;
+	int ports;		/* that it uses; the others stay dark */
 	bool exact;		/* computed on the digraph; else a theorem's
 				 * value, which is never too small */
 };
@@ -58,7 +60,9 @@ struct coll_frontier {
 };
 
 /*
- * All Pareto-efficient points known to weft for a query. With `prove` every
+ * All Pareto-efficient points known to weft for a query. Nodes of n - 1 ports or more are not
+ * searched for: finder_add_parallel has them. Where nothing is known of so many ports, as
+ * where n times the ports of both directions is odd, those of fewer serve. With `prove` every
  * point's digraph is built and its steps and T_B computed on it, so that a
  * schedule with these figures exists; without it the figures of expansions
  * are those of theorems 1, 10, 11, 12, 13 and corollary 10.1. WEFT_EINVAL for
@@ -169,7 +173,8 @@ struct coll_choice {
 	const char *expr;
 	const char *algorithm;
 	int steps;
-	int64_t num, den;	/* T_B in M/B of as many ports as the topology has */
+	int64_t num, den;	/* T_B in M/B of all ports that are asked for */
+	int ports;		/* that it uses; the others stay dark */
 	int64_t time_ns;
 };
 
@@ -178,9 +183,9 @@ struct coll_choice {
  * stays the caller's and lives as long; NULL: coll_find is asked), and complete, complete bipartite
  * graphs, hypercubes, rings and tori. Each is entered with a time that it cannot be below: a
  * frontier's exact figures, or distances and the bandwidth bound; only what may be next is looked
- * into further, by COLL_CHOICE_TRIES schedules for an answer at most. Where the frontier has
- * nothing for so many ports, that of fewer serves. All-to-all: the digraphs of coll_find_flow,
- * solved or not, first those whose nodes a group makes alike; of large ones a quarter as many.
+ * into further, by COLL_CHOICE_TRIES schedules for an answer at most. All-to-all: the digraphs of
+ * coll_find_flow, solved or not, first those whose nodes a group makes alike; of large ones a
+ * quarter as many.
  * Broadcast, reduce: the frontier of all-gathers, each timed by its packed trees from rank 0. Of
  * equal times the one of fewer steps comes first, then by length and text. Deterministic.
  *

@@ -115,6 +115,9 @@ static int improve(struct finder_making *m, struct coll_finder *f, int n, int i,
 	q.n = n;
 	q.degree = degrees[i / 2];
 	q.bidirectional = i % 2;
+	if (q.degree >= n - 1) {
+		return 0;	/* known without a table */
+	}
 	rc = coll_finder_improve(f, &q, &line, err);
 	if (!rc || rc == WEFT_EINFEASIBLE) {
 		rc = store(m, n, i, &line, err);

@@ -29,6 +29,7 @@ struct finder_candidate {
 	int steps;		/* of one phase */
 	struct bfb_ratio gather, scatter;
 	bool exact;
+	int ports;		/* of those asked for that it uses; 0: all. Loads are of all */
 };
 
 struct finder_candidates {
@@ -78,6 +79,21 @@ int finder_compute(struct coll_finder *f, struct finder_candidate *c);
 /* The fastest digraphs of n nodes and d ports that are known to be bandwidth-optimal, made once
  * each. *index may be looked up in f->optimal until the next call. */
 void finder_optimal_set(struct coll_finder *f, int n, int d, bool both, size_t *index);
+
+/* Of a digraph that uses so many of `all` ports: its loads, so far of its own, become those of
+ * all. */
+void finder_use_ports(struct finder_candidate *c, int ports, int all);
+/*
+ * The digraphs of n nodes that have as many ports as others or more, d >= n - 1: those of fewer
+ * ports, every arc as often as there is room for it. One step cannot take less than K(n) so, as
+ * one of n - 1 others gets d / (n - 1) arcs at most: what is left over stays dark. From 64 nodes
+ * on K(n) alone.
+ */
+void finder_add_parallel(struct coll_finder *f, struct finder_candidates *set, int n, int d,
+		      bool both);
+/* Circulants of small diameter that nothing in the set beats. */
+void finder_add_circulants(struct coll_finder *f, struct finder_candidates *set, int n, int d,
+			   bool both);
 
 /* ---- the table ---- */
 

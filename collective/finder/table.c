@@ -135,8 +135,7 @@ static bool read_point(char **save, int n, struct finder_candidate *c, bool *bad
 			return false;
 		}
 	}
-	c->steps = atoi(word[0]);
-	c->exact = true;
+	*c = (struct finder_candidate){ .steps = atoi(word[0]), .exact = true };
 	*bad = c->steps < 1 || !read_ratio(word[1], n, (struct bfb_ratio){ 0 }, &c->gather) ||
 	       !read_ratio(word[2], n, c->gather, &c->scatter) || !finder_name(c, "%s", word[3]);
 	return !*bad;

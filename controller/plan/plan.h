@@ -199,7 +199,8 @@ struct plan_job_loss {
 struct plan_topology {
 	char *expr;		/* owned */
 	int steps;
-	int64_t num, den;	/* T_B in M/B of as many ports as it has */
+	int64_t num, den;	/* T_B in M/B of all ports that ranks have */
+	int ports;		/* that it uses */
 	int64_t time_ns;
 	struct err refused;	/* why the switches cannot be wired so; no code: not
 				 * known */

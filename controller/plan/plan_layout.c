@@ -209,7 +209,8 @@ static const struct layout topology_layout = {
 	sizeof(struct plan_topology),
 	FIELDS(TEXT(plan_topology, expr), NUMBER(plan_topology, steps),
 	       NUMBER(plan_topology, num), NUMBER(plan_topology, den),
-	       NUMBER(plan_topology, time_ns), PART(plan_topology, refused, &layout_err)) };
+	       NUMBER(plan_topology, ports), NUMBER(plan_topology, time_ns),
+	       PART(plan_topology, refused, &layout_err)) };
 
 static const struct layout range_layout = {
 	sizeof(struct plan_range),

@@ -510,6 +510,7 @@ static void list_choice(struct msg_job *j, const struct plan_job *pj)
 		to->m.bandwidth_factor = ratio_text(t->num, t->den, to->factor,
 						    sizeof(to->factor));
 		to->m.time_ns = t->time_ns;
+		to->m.ports = t->ports;
 		to->m.refused = t->refused.code ? (char *)t->refused.msg : to->m.refused;
 		j->considered[i] = &to->m;
 	}

@@ -783,17 +783,34 @@ static void note_fastest(struct out *o, const Weft__V1__PlanJob *j)
 	}
 }
 
+/* The one that was taken. NULL: none. */
+static const Weft__V1__PlanTopology *taken_topology(const Weft__V1__PlanJob *j)
+{
+	for (size_t i = 0; i < j->n_considered; i++) {
+		if (!j->considered[i]->refused[0]) {
+			return j->considered[i];
+		}
+	}
+	return NULL;
+}
+
 /* Why a topology was taken that was not given. */
 static void note_choice(struct out *o, const Weft__V1__PlanJob *j)
 {
+	const Weft__V1__PlanTopology *taken = taken_topology(j);
+
 	if (j->n_considered == 0) {
 		return;
 	}
-	if (j->steps_bound > 0) {
+	if (taken && taken->ports > 0 && taken->ports < j->ports) {
+		out_note(o, "job %s: %d of %d ports a host stay dark: none that is known is "
+			 "faster with them", j->name, j->ports - taken->ports, j->ports);
+	}
+	if (j->steps_bound > 0 && taken) {
 		out_note(o, "job %s: chosen for %d %s ports a host: %d steps (at least %d), "
 			 "%s M/B (bound %s)", j->name, j->ports, j->bidirectional ? "duplex"
 				 : "one-way",
-			 j->steps, j->steps_bound, j->bandwidth_factor, j->bandwidth_bound);
+			 j->steps, j->steps_bound, taken->bandwidth_factor, j->bandwidth_bound);
 	}
 	note_considered(o, j);
 	note_fastest(o, j);

@@ -27,7 +27,7 @@
 #include "lib/base/number/rat.h"
 
 /* The first word of a cache file: another version is another word. */
-#define CACHE_MAGIC "weft-frontier-6"
+#define CACHE_MAGIC "weft-frontier-7"
 /* Bytes of a cache file and of one of its lines, at most. */
 #define MAX_CACHE (1 << 20)
 #define MAX_LINE 640
@@ -84,8 +84,8 @@ static void cache_write(const struct coll_query *q, const struct coll_frontier *
 	for (size_t i = 0; i < f->points.n; i++) {
 		const struct coll_point *p = &f->points.v[i];
 
-		buf_printf(&body, "%d %" PRId64 " %" PRId64 " %s\n", p->steps,
-			   p->num, p->den, p->expr);
+		buf_printf(&body, "%d %" PRId64 " %" PRId64 " %d %s\n", p->steps,
+			   p->num, p->den, p->ports, p->expr);
 	}
 	buf_printf(&all, "%s %016" PRIx64 "\n%s", CACHE_MAGIC,
 		   hash_bytes(buf_cstr(&body), body.len), buf_cstr(&body));
@@ -97,7 +97,7 @@ static void cache_write(const struct coll_query *q, const struct coll_frontier *
 	buf_fini(&all);
 }
 
-/* "steps num den expression"; the expression is built, so that nothing from a
+/* "steps num den ports expression"; the expression is built, so that nothing from a
  * file is believed unseen. */
 static bool read_point(const char *line, const struct coll_query *q, struct coll_frontier *f)
 {
@@ -106,12 +106,12 @@ static bool read_point(const char *line, const struct coll_query *q, struct coll
 	struct topo *t = NULL;
 	bool good;
 
-	if (strlen(line) >= MAX_LINE || sscanf(line, "%d %" SCNd64 " %" SCNd64 " %319[^\n]",
-					       &p.steps, &p.num, &p.den, expr) != 4 ||
+	if (strlen(line) >= MAX_LINE || sscanf(line, "%d %" SCNd64 " %" SCNd64 " %d %319[^\n]",
+					       &p.steps, &p.num, &p.den, &p.ports, expr) != 5 ||
 	    p.steps < 1 || p.num < 1 || p.den < 1 || topo_parse(expr, &t, NULL, NULL)) {
 		return false;
 	}
-	good = topo_n(t) == q->n && topo_max_degree(t) == q->degree;
+	good = topo_n(t) == q->n && topo_max_degree(t) == p.ports && p.ports <= q->degree;
 	topo_free(t);
 	if (!good) {
 		return false;
@@ -244,10 +244,27 @@ static void out_points(const struct cli *c, struct out *o, const struct coll_fro
 		out_bool(o, "bandwidth_optimal",
 			 (__int128)x->num * f->bound_den == (__int128)f->bound_num * x->den);
 		out_time(c, o, p, "time", x->steps, x->num, x->den);
+		out_int(o, "ports", x->ports);
 		out_str(o, "topology", x->expr);
 		out_end(o);
 	}
 	out_end(o);
+}
+
+/* Why ports stay dark. */
+static void note_dark(struct out *o, const struct coll_query *q, const struct coll_frontier *f)
+{
+	for (size_t i = 0; i < f->points.n; i++) {
+		const struct coll_point *x = &f->points.v[i];
+		bool odd = q->bidirectional && q->n % 2 && q->degree % 2;
+
+		if (x->ports < q->degree) {
+			out_note(o, "%s: %d of %d ports stay dark: %s", x->expr,
+				 q->degree - x->ports, q->degree,
+				 odd ? "the ports of all nodes are odd in number"
+				     : "too few for its arcs once more");
+		}
+	}
 }
 
 /* Why there may be no fewer steps: for people only where there is a reason. */
@@ -269,7 +286,7 @@ static void out_groups(const struct cli *c, struct out *o, const struct coll_que
 
 /* {nodes, degree, bidirectional, collective, steps_bound, bandwidth_bound, groups,
  * bound_ns, best, points: [{steps, bandwidth_factor, bandwidth_optimal,
- * time_ns, topology}], fastest}; times, best and fastest only with a cost. */
+ * time_ns, ports, topology}], fastest}; times, best and fastest only with a cost. */
 static void out_frontier(const struct cli *c, struct out *o, const struct coll_query *q,
 			 const struct coll_frontier *f, const struct find_price *p,
 			 const struct coll_choice *best)
@@ -287,6 +304,7 @@ static void out_frontier(const struct cli *c, struct out *o, const struct coll_q
 		out_best(c, o, best);
 	}
 	out_points(c, o, f, p);
+	note_dark(o, q, f);
 	if (p->asked) {
 		out_ranges(c, o, q, f, p);
 	}

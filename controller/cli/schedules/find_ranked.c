@@ -6,13 +6,14 @@
 
 #include "controller/cli/schedules/find.h"
 
-/* {steps, bandwidth_factor, algorithm, time_ns, topology} */
+/* {steps, bandwidth_factor, algorithm, time_ns, ports, topology} */
 static void out_choice(const struct cli *c, struct out *o, const struct coll_choice *x)
 {
 	out_int(o, "steps", x->steps);
 	find_out_ratio(o, "bandwidth_factor", x->num, x->den);
 	out_str(o, "algorithm", x->algorithm);
 	cli_out_ns(c, o, "time", x->time_ns);
+	out_int(o, "ports", x->ports);
 	out_str(o, "topology", x->expr);
 }
 

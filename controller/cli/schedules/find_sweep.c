@@ -240,7 +240,7 @@ int find_queries_read(const struct cli *c, struct find_queries *out, struct err 
 }
 
 /* A row: {nodes, degree, steps, steps_bound, bandwidth_factor,
- * bandwidth_bound, topology} and, with a cost, size_bytes, time_ns and
+ * bandwidth_bound, ports, topology} and, with a cost, size_bytes, time_ns and
  * bound_ns. */
 static void out_point(const struct cli *c, struct out *o, const struct coll_query *q,
 		      const struct coll_frontier *f, const struct coll_choice *x,
@@ -259,6 +259,7 @@ static void out_point(const struct cli *c, struct out *o, const struct coll_quer
 		cli_out_ns(c, o, "bound", find_time(p, size, f->steps_bound, f->bound_num,
 						    f->bound_den));
 	}
+	out_int(o, "ports", x->ports);
 	out_str(o, "topology", x->expr);
 	out_end(o);
 }
@@ -299,7 +300,7 @@ static int out_sweep(const struct cli *c, struct out *o, const struct find_queri
 
 			out_point(c, o, &qs->list.v[i], f, &(struct coll_choice){
 				.expr = x->expr, .steps = x->steps, .num = x->num,
-				.den = x->den }, p, 0);
+				.den = x->den, .ports = x->ports }, p, 0);
 		}
 		r = out_best(c, o, &qs->list.v[i], f, p, err);
 	}

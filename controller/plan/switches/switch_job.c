@@ -272,7 +272,8 @@ static int try_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *e
 static void note(struct plan_choice *c, const struct coll_choice *one, const struct err *refused)
 {
 	struct plan_topology t = { .expr = x_dup(one->expr), .steps = one->steps, .num = one->num,
-				   .den = one->den, .time_ns = one->time_ns };
+				   .den = one->den, .ports = one->ports,
+				   .time_ns = one->time_ns };
 
 	if (refused) {
 		t.refused = *refused;

@@ -170,10 +170,11 @@ static void assert_real(const struct coll_query *q,
 	mpq_init(want);
 	coll_report_init(&r);
 	must(coll_verify(s, &r, &err), &err);
-	rat_set(want, p->num, p->den);
+	rat_set(want, p->num * p->ports, p->den * q->degree);
 	assert_int_equal(r.nodes, q->n);
 	assert_int_equal(r.steps, p->steps);
-	assert_int_equal(coll_ports(s), q->degree);
+	assert_int_equal(coll_ports(s), p->ports);
+	assert_in_range(p->ports, 1, q->degree);
 	if (coll_chunks(s) < COLL_BFB_MAX_CHUNKS / 2 &&
 	    !mpq_equal(r.bandwidth_factor, want)) {
 		fail_msg("%s: not %lld/%lld", p->expr, (long long)p->num,
@@ -273,6 +274,45 @@ static void test_sweep(void **state)
 	}
 }
 
+/* More ports than other nodes, and what no digraph of so many ports has: steps and T_B of all
+ * ports, used or not. */
+static void test_dark_ports(void **state)
+{
+	static const struct {
+		int n, d;
+		bool both;
+		int steps, num, den, ports;
+		const char *expr;
+	} rows[] = {
+		{ 4, 8, false, 2, 2, 1, 6, "Multi(K(4),2)" },
+		{ 4, 8, false, 4, 3, 2, 8, "Multi(K(2,2),4)" },
+		{ 4, 16, false, 2, 8, 5, 15, "Multi(K(4),5)" },
+		{ 10, 12, false, 2, 12, 5, 9, "K(10)" },
+		{ 10, 12, false, 4, 9, 5, 12, "Multi(Odd(3),4)" },
+		{ 6, 7, true, 2, 7, 3, 5, "K(6)" }, { 11, 10, true, 2, 20, 11, 10, "K(11)" },
+		{ 5, 5, true, 2, 2, 1, 4, "K(5)" }, { 2, 3, true, 2, 1, 1, 3, "Multi(K(2),3)" },
+		{ 13, 3, true, 12, 36, 13, 2, "Ring(13)" }, { 100, 128, true, 2, 64, 25, 99,
+		"K(100)" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct coll_frontier f = find(rows[i].n, rows[i].d, rows[i].both, COLL_ALLREDUCE,
+					      true);
+		size_t k = 0;
+
+		while (k < f.points.n && strcmp(f.points.v[k].expr, rows[i].expr) != 0) {
+			k++;
+		}
+		assert_true(k < f.points.n);
+		assert_int_equal(f.points.v[k].steps, rows[i].steps);
+		assert_int_equal(f.points.v[k].num, rows[i].num);
+		assert_int_equal(f.points.v[k].den, rows[i].den);
+		assert_int_equal(f.points.v[k].ports, rows[i].ports);
+		coll_frontier_fini(&f);
+	}
+}
+
 static void test_refusals(void **state)
 {
 	static const struct {
@@ -284,7 +324,7 @@ static void test_refusals(void **state)
 		{ { 1000000, 2, false, COLL_ALLREDUCE, 0, 0 }, WEFT_EINVAL },
 		{ { 8, 0, false, COLL_ALLREDUCE, 0, 0 }, WEFT_EINVAL },
 		{ { 8, 2, false, COLL_ALLTOALL, 0, 0 }, WEFT_EUNSUPPORTED },
-		{ { 7, 3, true, COLL_ALLREDUCE, 0, 0 }, WEFT_EINFEASIBLE },
+		{ { 7, 1, true, COLL_ALLREDUCE, 0, 0 }, WEFT_EINFEASIBLE },
 	};
 
 	(void)state;
@@ -309,6 +349,7 @@ int main(void)
 		cmocka_unit_test(test_two_ports_both_directions),
 		cmocka_unit_test(test_points_are_real),
 		cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_dark_ports),
 		cmocka_unit_test(test_refusals),
 	};
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "collective/finder/finder.h"
+#include "lib/base/number/rng.h"
+#include "tests/unit/world.h"
 #include "tests/unit/plan/fixture.h"
 
 /* n hosts of so many ports on one switch, duplex when `both`. */
@@ -34,6 +36,8 @@ static void same_as_found(void **state)
 		{ 13, 3, true, COLL_ALLGATHER, "Ring(13)" }, { 16, 2, false, COLL_ALLREDUCE, NULL },
 		{ 12, 3, true, COLL_BROADCAST, NULL }, { 9, 4, false, COLL_REDUCE, NULL },
 		{ 10, 4, true, COLL_REDUCE_SCATTER, NULL }, { 4, 6, false, COLL_ALLREDUCE, NULL },
+		{ 4, 8, false, COLL_ALLREDUCE, "Multi(K(4),2)" },
+		{ 4, 16, false, COLL_ALLREDUCE, "Multi(K(4),5)" },
 	};
 
 	(void)state;
@@ -64,6 +68,65 @@ static void same_as_found(void **state)
 		coll_choices_free(all);
 		plan_free(p);
 		model_free(f);
+	}
+}
+
+/* A plan and the command line, which has the frontier first, give the same: topology, time, and
+ * steps and T_B of all ports that the hosts have. */
+static void agrees(struct rng *rng)
+{
+	static const enum coll_kind kinds[] = { COLL_ALLREDUCE, COLL_ALLGATHER,
+						COLL_REDUCE_SCATTER, COLL_BROADCAST,
+						COLL_REDUCE, COLL_ALLTOALL };
+	struct coll_want w = {
+		.q = { .n = 2 + (int)rng_below(rng, 8), .degree = 1 + (int)rng_below(rng, 12),
+		       .bidirectional = rng_below(rng, 2), .kind = kinds[rng_below(rng, 6)] },
+		.cost = { .alpha_ns = 10000, .link_bps = INT64_C(100000000000),
+			  .size_bytes = INT64_C(1) << (10 + rng_below(rng, 16)) },
+	};
+	char job[128];
+	struct model_fabric *f;
+	struct plan *p;
+	struct coll_frontier known = { 0 };
+	struct coll_query q = w.q;
+	struct coll_choices *all;
+	struct coll_choice best;
+	const struct plan_topology *t;
+
+	q.kind = coll_has_root(q.kind) ? COLL_ALLGATHER : q.kind;
+	if (q.bidirectional && q.degree == 1 && q.n > 2) {
+		return;
+	}
+	if (q.kind != COLL_ALLTOALL) {
+		assert_int_equal(coll_find(&q, true, &known, NULL), 0);
+	}
+	snprintf(job, sizeof(job), "collective: %s, size: %lldB, topology: auto",
+		 coll_kind_name(w.q.kind), (long long)w.cost.size_bytes);
+	f = hosts(w.q.n, w.q.degree, w.q.bidirectional, job);
+	p = plan_of(f, NULL);
+	assert_int_equal(coll_choices_new(&w, &known, &all, NULL), 0);
+	assert_int_equal(coll_choices_next(all, &best, NULL), 0);
+	t = &p->jobs[0].choice->considered.v[0];
+	assert_string_equal(p->jobs[0].topology, best.expr);
+	assert_string_equal(t->expr, best.expr);
+	assert_int_equal(t->steps, best.steps);
+	assert_true(t->num == best.num && t->den == best.den);
+	assert_int_equal(t->ports, best.ports);
+	assert_int_equal(p->jobs[0].time_ns, best.time_ns);
+	coll_choices_free(all);
+	coll_frontier_fini(&known);
+	plan_free(p);
+	model_free(f);
+}
+
+static void agrees_on_random(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 39);
+	for (int i = 0; i < ALL_OR_SOME(500, 20); i++) {
+		agrees(&rng);
 	}
 }
 
@@ -285,6 +348,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_as_found),
+		cmocka_unit_test(agrees_on_random),
 		cmocka_unit_test(on_coordinates),  cmocka_unit_test(reasons),
 		cmocka_unit_test(given),	  cmocka_unit_test(refused_say_why),
 		cmocka_unit_test(rooted),	  cmocka_unit_test(rooted_unsupported),
