@@ -64,6 +64,8 @@ const char *sim_machine(const struct sim_process *p);	/* of NULL: "-" */
 /* The machine behind the address that a peer of a connection shows, 127.1.0.N. */
 const char *sim_machine_at(const char *address);
 int sim_pid(void);
+/* Who the other end of a connection is, when it is asked from now on; root at first. */
+void sim_set_user(unsigned uid);
 const char *sim_machine_of(int pid);	/* "-" when it has ended */
 bool sim_ended(const struct sim_process *p, int *status);
 /* Of a process: waits for the end of another. Its status: what main returned or _exit took, 128

@@ -519,13 +519,20 @@ int accept(int fd, struct sockaddr *a, socklen_t *restrict len)
 
 /* ---- questions ---- */
 
+static unsigned user;
+
+void sim_set_user(unsigned uid)
+{
+	user = uid;
+}
+
 int getsockopt(int fd, int level, int name, void *restrict value, socklen_t *restrict len)
 {
 	struct object *o = sim_object(fd);
 	struct {
 		int pid;
 		unsigned uid, gid;
-	} peer = { 1, 0, 0 };
+	} peer = { 1, user, user };
 
 	if (!o) {
 		return LIBC(getsockopt)(fd, level, name, value, len);

@@ -445,6 +445,78 @@ static void tell_circuit_files(void)
 	check(has_only(all = map_of(SWITCH)), "nothing was made");
 }
 
+/* Whose circuits they are: two orchestrators and root. */
+static void tell_circuits_of_others(void)
+{
+	const char *bed;
+
+	sim_set_user(4001);
+	expect(0, "a user's circuits", "circuit add h2.p0 h3.p0 --name bed --lease 1h");
+	bed = map_of(SWITCH);
+	sim_set_user(4002);
+	expect(75, "another may not have their ports", "circuit add h3.p0 h4.p0");
+	has_error("and hears whose they are", "h3.p0 is held by uid 4001 \\(job bed\\) until 2");
+	expect(75, "the same circuits are not his", "circuit add h2.p0 h3.p0");
+	write_file("bed", "h4.p0 h5.p0\n");
+	expect(77, "nor can he make them others", "circuit set bed bed");
+	expect(77, "remove them", "circuit remove bed");
+	expect(77, "keep them longer", "circuit renew bed 9h");
+	expect(77, "or take them", "circuit add h3.p0 h4.p0 --name his --mode update");
+	check(has_only(bed) && state_is("bed", "running"), "they are as they were");
+	sim_set_user(4001);
+	expect(0, "who asked for them keeps them longer", "circuit renew bed 2h");
+	sim_set_user(0);
+	expect(75, "an operator does not take them by chance", "circuit add h3.p0 h4.p0");
+	expect(0, "but if he says so", "circuit add h3.p0 h4.p0 --name his --mode update");
+	check(state_is("bed", "ended") &&
+	      same(problem_of("bed"), "its ports are taken for job his"), "they end as a whole");
+	check(has_light(own) && lines_of(map_of(SWITCH)) == lines_of(own) + 2, "and are gone");
+	expect(75, "but not those of the fabric file",
+	       "circuit add h0.p0 h5.p0 --name more --mode update");
+	sim_set_user(4002);
+	expect(77, "an operator's are no other's", "circuit remove his");
+	sim_set_user(0);
+	expect(0, "they are removed", "circuit remove his");
+	check(has_only(own), "whole");
+}
+
+/* Ports of several lanes, by labels, and on two switches that fibres join. */
+static void tell_circuits_over(void)
+{
+	write_file("lab.yaml",
+		   "weft: 1\nfabric: lab\nhosts:\n"
+		   "  - { name: dut, ports: 'p[0-1]', rate: 100Gbps, reactivation: 1ms, "
+		   "label: Chassis, port-labels: [Card1/Port1, Karte1/Tür2] }\n"
+		   "  - { name: 'l[0-1]', ports: p0, lanes: 2, rate: 100Gbps, reactivation: 1ms }\n"
+		   "  - { name: far, ports: 'p[0-1]', rate: 100Gbps, reactivation: 1ms }\n"
+		   "switches:\n%s0, address: '127.0.0.1:5000'%s%s1, address: '127.0.0.1:5001'%s"
+		   "fibres:\n  - { from: 'dut.p[0-1]', to: 'ocs0.[1-2]' }\n"
+		   "  - { from: 'l0.p0-[1-2]', to: 'ocs0.[3-4]' }\n"
+		   "  - { from: 'l1.p0-[1-2]', to: 'ocs0.[5-6]' }\n"
+		   "  - { from: 'far.p[0-1]', to: 'ocs1.[1-2]' }\n"
+		   "  - { from: 'ocs0.[7-8]', to: 'ocs1.[7-8]' }\n",
+		   "  - { name: ocs", ", size: 16x16, driver: polatis-scpi, timeout: 1s, options: "
+		   "{ gap_ms: 1, settle_ms: 20 } }\n", "  - { name: ocs", ", size: 16x16, driver: "
+		   "polatis-scpi, timeout: 1s, options: { gap_ms: 1, settle_ms: 20 } }\n");
+	expect(0, "two switches", "apply -f lab.yaml");
+	expect(0, "a circuit over both, by labels",
+	       "circuit add Chassis.Card1/Port1 far.p0 --name over");
+	check(lines_of(map_of("ocs0")) == 2 && lines_of(map_of("ocs1")) == 2, "is there");
+	check(same(ask("jobs.0.circuits.0.from", "job list"), "dut.p0"), "by its ports' names");
+	expect(0, "by names", "circuit add far.p0 dut.p0");
+	has_error("it is the same", "nothing changed: group over");
+	expect(65, "lanes that differ", "circuit add dut.p1 l0.p0 --name bad");
+	expect(0, "as many of them", "circuit add l0.p0 l1.p0 --name wide");
+	check(lines_of(map_of("ocs0")) == 6, "are joined, one by one");
+	expect(75, "a lane of it is held", "circuit add dut.p1 l1.p0-2 --name bad");
+	expect(0, "the other fibre", "circuit add 'dut.Karte1/Tür2' far.p1 --name second");
+	check(lines_of(map_of("ocs1")) == 4, "has room");
+	expect(0, "one of them ends", "circuit remove far.p0");
+	check(lines_of(map_of("ocs0")) == 6 && lines_of(map_of("ocs1")) == 2,
+	      "and its light on either switch");
+	expect(0, "the others are there, and no more", "verify");
+}
+
 /* Of a job in the fabric file, and of a request. */
 static void tell_edge_list(void)
 {
@@ -509,8 +581,22 @@ static void begin_story(void (*story)(void))
 
 	scenario_simple(&s);
 	s.devices[0].size = "16x16";
+	s.weftd_options[0] = "--access";
+	s.weftd_options[1] = "access";
+	write_file("access", "operator user 0\norchestrator user *\n");
 	words = story;
 	tell(&s, with_fabric);
+}
+
+static void run_circuits_over(void)
+{
+	struct scenario s;
+
+	scenario_simple(&s);
+	s.n_devices = 2;
+	s.devices[0].size = "16x16";
+	s.devices[1] = s.devices[0];
+	tell(&s, tell_circuits_over);
 }
 
 #define STORY(name)                              \
@@ -532,6 +618,7 @@ STORY(circuits)
 STORY(circuits_killed)
 STORY(circuit_files)
 STORY(edge_list)
+STORY(circuits_of_others)
 STORY(together)
 STORY(together_killed)
 STORY(together_impossible)
@@ -550,6 +637,9 @@ const struct story job_stories[] = {
 	{ "job-circuits", "circuits from port to port, and who may not have them", run_circuits },
 	{ "job-circuits-killed", "weftd ends while a group becomes another", run_circuits_killed },
 	{ "job-circuit-files", "groups of circuits in files, out and in", run_circuit_files },
+	{ "job-circuits-of-others", "who may change, keep and take circuits",
+	  run_circuits_of_others },
+	{ "job-circuits-over", "lanes, labels and fibres between switches", run_circuits_over },
 	{ "job-edge-list", "topologies in files of their own", run_edge_list },
 	{ "job-together", "requests that wait go into one change", run_together },
 	{ "job-together-killed", "weftd ends in a change of several jobs", run_together_killed },

@@ -787,24 +787,31 @@ static int on_job(const ProtobufCMessage *msg, void *arg)
 	return 0;
 }
 
-/* More hosts than any fabric has are refused before they are looked for. */
-static void test_too_many_nodes(void **state)
+/* More than any fabric has is refused before it is looked for. */
+static void refuse_many(struct fixture *f, size_t n_nodes, size_t n_ports, const char *why)
 {
 	Weft__V1__RequestJobRequest req = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
-	struct fixture *f = *state;
 
 	req.collective = "allgather";
 	req.size_bytes = 1 << 20;
-	req.n_nodes = MODEL_MAX_HOSTS + 1;
-	req.nodes = x_new(req.n_nodes, sizeof(*req.nodes));
-	for (size_t i = 0; i < req.n_nodes; i++) {
+	req.n_nodes = n_nodes;
+	req.n_ports = n_ports;
+	req.nodes = x_new(n_nodes + n_ports, sizeof(*req.nodes));
+	req.ports = req.nodes + n_nodes;
+	for (size_t i = 0; i < n_nodes + n_ports; i++) {
 		req.nodes[i] = "h";
 	}
 	assert_int_equal(rpc_client_call(f->client, "/weft.v1.JobsService/RequestJob", &req.base,
 					 &weft__v1__request_job_response__descriptor, 10000,
 					 on_job, NULL, NULL, &f->err), WEFT_ELIMIT);
-	assert_non_null(strstr(f->err.msg, "nodes: 65537"));
+	assert_non_null(strstr(f->err.msg, why));
 	free(req.nodes);
+}
+
+static void test_too_many_nodes(void **state)
+{
+	refuse_many(*state, MODEL_MAX_HOSTS + 1, 0, "nodes: 65537");
+	refuse_many(*state, 1024, MODEL_MAX_PORTS / 1024 + 1, "ports: 1025 of each of 1024 nodes");
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
