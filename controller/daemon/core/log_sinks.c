@@ -100,8 +100,8 @@ void log_sinks_last(const char *line)
 {
 	static const char *const forms[] = {
 		[SINK_LINES] = "%s error weftd: %s\n",
-		[SINK_JSON] = "{\"time\":\"%s\",\"level\":\"error\",\"room\":\"weftd\","
-			      "\"message\":\"%s\"}\n",
+		[SINK_JSON] = ("{\"time\":\"%s\",\"level\":\"error\",\"room\":\"weftd\","
+			       "\"message\":\"%s\"}\n"),
 		[SINK_JOURNAL] = "<3>%.0sweftd: %s\n",
 	};
 	char when[32], text[256];
