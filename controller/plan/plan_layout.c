@@ -437,6 +437,55 @@ static bool wants_adds(const struct plan_device *d)
 	return i == d->n_add;
 }
 
+static int by_in(const void *a, const void *b)
+{
+	const struct optics_xc *x = a, *y = b;
+
+	return x->in != y->in ? (x->in < y->in ? -1 : 1) : 0;
+}
+
+static int by_out(const void *a, const void *b)
+{
+	const struct optics_xc *x = a, *y = b;
+
+	return x->out != y->out ? (x->out < y->out ? -1 : 1) : 0;
+}
+
+/* No port has two. */
+static bool is_matching(const struct optics_xc *v, int n)
+{
+	struct optics_xc *own = x_alloc((size_t)n + 1, sizeof(*own));
+	bool once = true;
+
+	if (n > 0) {
+		memcpy(own, v, (size_t)n * sizeof(*own));
+	}
+	for (int by = 0; by < 2; by++) {
+		qsort(own, (size_t)n, sizeof(*own), by ? by_out : by_in);
+		for (int i = 1; i < n; i++) {
+			once = once && (by ? by_out : by_in)(&own[i - 1], &own[i]) != 0;
+		}
+	}
+	free(own);
+	return once;
+}
+
+/* What goes is not wanted, and what others lose goes. All are in order. */
+static bool removes_rightly(const struct plan_device *d)
+{
+	int i = 0, k = 0;
+	bool apart = true;
+
+	for (int w = 0; w < d->n_del; w++) {
+		while (i < d->n_want && optics_xc_cmp(&d->want[i], &d->del[w]) < 0) {
+			i++;
+		}
+		apart = apart && (i == d->n_want || optics_xc_cmp(&d->want[i], &d->del[w]) != 0);
+		k += k < d->n_displaced && optics_xc_cmp(&d->displaced[k], &d->del[w]) == 0;
+	}
+	return apart && k == d->n_displaced;
+}
+
 static bool has_stages(const struct plan *p, const int *v, int n)
 {
 	bool all = true;
@@ -474,6 +523,10 @@ static int check_device(const struct plan *p, const struct plan_device *d, bool 
 	    !has_circuits(f, d->device, d->want, d->n_want) ||
 	    !has_circuits(f, d->device, d->leave, d->n_leave) || !wants_adds(d)) {
 		return refuse(err, "a circuit");
+	}
+	if (!is_matching(d->want, d->n_want) || !removes_rightly(d)) {
+		return err_set(err, WEFT_EINVAL, "plan: circuits of %s that cannot be together",
+			       md->name);
 	}
 	if (!has_stages(p, d->del_stage, d->n_del) || !has_stages(p, d->add_stage, d->n_add) ||
 	    (d->load_program && !is_index(d->load_stage, p->n_stages))) {

@@ -64,6 +64,21 @@ static void assert_arrives(const struct plan *p, const struct plan_base *base)
 	plan_free(q);
 }
 
+static void assert_refused(const struct plan *p, const char *why)
+{
+	struct buf bytes = { 0 };
+	struct err err = { 0 };
+	struct plan *none = NULL;
+
+	plan_to_bytes(p, &bytes);
+	assert_int_equal(plan_from_bytes(p->fabric, bytes.data, bytes.len, &none, &err),
+			 WEFT_EINVAL);
+	if (!strstr(err.msg, why)) {
+		fail_msg("%s", err.msg);
+	}
+	buf_fini(&bytes);
+}
+
 /* From nothing, and when half of its circuits have gone. */
 static void plan_twice(const struct model_fabric *f)
 {
@@ -125,9 +140,52 @@ static void test_all_fabrics(void **state)
 	assert_true(n > 8);
 }
 
+/* What no planner makes: two circuits on a port, one that goes and is wanted. */
+static void test_impossible(void **state)
+{
+	struct err_list errs = { 0 };
+	struct err err = { 0 };
+	struct model_fabric *f;
+	struct plan *p;
+
+	(void)state;
+	assert_int_equal(model_load("configs/fabrics/two-switches.yaml", &f, &errs), 0);
+	assert_int_equal(plan_make(f, NULL, &p, &err), 0);
+	for (int what = 0; what < 2; what++) {
+		struct plan_device bad = p->devices[0], good = bad;
+		struct optics_xc *want = calloc((size_t)bad.n_want, sizeof(*want));
+		int stage = 0;
+
+		assert_true(bad.n_want > 1);
+		memcpy(want, bad.want, (size_t)bad.n_want * sizeof(*want));
+		bad.want = want;
+		bad.n_add = 0;
+		if (what == 0) {
+			const bool up = want[0].out < want[1].out;
+			const int low = want[!up].out, high = want[up].out;
+
+			want[1] = (struct optics_xc){ want[0].in, high };
+			want[0].out = low;
+			bad.n_want = 2;
+		} else {
+			bad.del = want;
+			bad.n_del = 1;
+			bad.del_stage = &stage;
+		}
+		p->devices[0] = bad;
+		assert_refused(p, "that cannot be together");
+		p->devices[0] = good;
+		free(want);
+	}
+	plan_free(p);
+	model_free(f);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_fabrics) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_fabrics), cmocka_unit_test(test_impossible),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
