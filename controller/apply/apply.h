@@ -149,6 +149,8 @@ struct apply_device {
 	int n_dark;			/* intended and listed, and without
 					 * light all the same: see
 					 * apply_is_dark() */
+	int n_silent;			/* by hosts: apply_set_silent(); sorted */
+	struct optics_xc *silent;
 	int n_bad_ports;		/* of snap.ports: failed, or disabled */
 	struct drv_use use[DRV_N_WORKS];	/* of the present session */
 	int n_lossy;			/* circuits that lose too much, or more
@@ -301,9 +303,17 @@ const struct apply_device *apply_devices(const struct apply *a, int *n);
 bool apply_is_read(const struct apply_device *d);
 
 /* True when a circuit that the device lists, and does not call blocked, has no
- * light: it failed, or a port of it failed or is disabled. O(1) while all ports
- * are in use, else O(ports that the device tells of). */
+ * light: it failed, a port of it failed or is disabled, or its host hears nothing. O(log
+ * silent circuits) while all ports are in use, else O(ports that the device tells of). */
 bool apply_is_dark(const struct apply_device *a, bool any_to_any, const struct drv_xc *x);
+/* What hosts say of a device's circuits: those of which nothing arrives, or what another
+ * sends; whole new, sorted, copied. Circuits that are not intended are of no account. False:
+ * it is known already. O(circuits). */
+bool apply_set_silent(struct apply *a, int device, const struct optics_xc *xcs, int n);
+/* How far a circuit of the intent of apply_devices(a)[device] is proven now, whatever others of
+ * the device are: UNVERIFIED without an answer or without light, READ_BACK at most since it was
+ * last so. O(log circuits). */
+enum apply_level apply_circuit_level(const struct apply *a, int device, struct optics_xc xc);
 
 /* For a circuit of apply_devices(a)[device].snap. O(log circuits). */
 void apply_loss(const struct apply *a, int device, const struct drv_xc *x, struct apply_loss *out);

@@ -165,6 +165,7 @@ static void destroy(struct device *d)
 	drv_snapshot_fini(&d->now.snap);
 	store_light_fini(&d->intent);
 	vec_fini(&d->external);
+	free(d->now.silent);
 	free(d->losses);
 	free(d->name);
 	free(d->driver);
@@ -546,7 +547,47 @@ static void assess_program(struct device *d)
 	d->now.n_unexpected += has != NULL;
 }
 
-/* Also tells, by *lit, whether all intended circuits carry light. */
+bool apply_set_silent(struct apply *a, int device, const struct optics_xc *xcs, int n)
+{
+	struct device *d = a->set->v[device];
+	struct apply_device *now = &d->now;
+
+	if (n == now->n_silent &&
+	    (n == 0 || memcmp(xcs, now->silent, (size_t)n * sizeof(*xcs)) == 0)) {
+		return false;
+	}
+	free(now->silent);
+	now->silent = x_new((size_t)n + 1, sizeof(*xcs));
+	now->n_silent = n;
+	if (n) {
+		memcpy(now->silent, xcs, (size_t)n * sizeof(*xcs));
+	}
+	device_assess(d);
+	return true;
+}
+
+static bool has_light(const struct device *d, const struct drv_xc *x)
+{
+	return d->now.reachable && x && x->state == DRV_TUNED &&
+	       !apply_is_dark(&d->now, d->any_to_any, x);
+}
+
+enum apply_level apply_circuit_level(const struct apply *a, int device, struct optics_xc xc)
+{
+	const struct device *d = a->set->v[device];
+	const struct store_light *l = &d->intent;
+	const struct optics_xc *at = l->n_xcs ?
+		bsearch(&xc, l->xcs, (size_t)l->n_xcs, sizeof(xc), optics_xc_cmp) : NULL;
+	int proof = at ? l->proofs[at - l->xcs] : APPLY_UNVERIFIED;
+
+	if (!at || !has_light(d, snap_find(&d->now.snap, xc))) {
+		return APPLY_UNVERIFIED;
+	}
+	return proof > APPLY_READ_BACK ? (enum apply_level)proof : APPLY_READ_BACK;
+}
+
+/* Also tells, by *lit, whether all intended circuits carry light; the proof of one is lost with
+ * it. */
 static void assess_circuits(struct device *d, bool *lit)
 {
 	const struct drv_snapshot *s = &d->now.snap;
@@ -554,9 +595,13 @@ static void assess_circuits(struct device *d, bool *lit)
 	for (int i = 0; i < d->intent.n_xcs; i++) {
 		struct optics_xc xc = d->intent.xcs[i];
 		const struct drv_xc *x = snap_find(s, xc);
+		bool has = has_light(d, x);
 
+		if (!has) {
+			d->intent.proofs[i] = APPLY_UNVERIFIED;
+		}
 		if (x && x->state != DRV_BLOCKED) {
-			*lit = *lit && x->state == DRV_TUNED;
+			*lit = *lit && has;
 			d->now.n_dark += apply_is_dark(&d->now, d->any_to_any, x);
 		} else if (pending(d, STORE_DEL, xc)) {
 			d->now.n_pending++;

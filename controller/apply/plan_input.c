@@ -30,6 +30,7 @@ static void light_fini(struct plan_light *l)
 {
 	free((void *)l->xcs);
 	free((void *)l->dark);
+	free((void *)l->silent);
 	free((void *)l->fixed);
 	free((void *)l->bad_in);
 	free((void *)l->bad_out);
@@ -75,6 +76,17 @@ static void copy_map(const struct drv_snapshot *s, struct plan_light *out)
 		}
 	}
 	out->n_xcs = s->n_xcs;
+}
+
+static void copy_silent(const struct apply_device *a, struct plan_light *out)
+{
+	struct optics_xc *silent = x_new((size_t)a->n_silent + 1, sizeof(*silent));
+
+	if (a->n_silent) {
+		memcpy(silent, a->silent, (size_t)a->n_silent * sizeof(*silent));
+	}
+	out->silent = silent;
+	out->n_silent = a->n_silent;
 }
 
 /* Circuits that a device moves no more, as a port of theirs is worn. */
@@ -233,6 +245,7 @@ static void fill_observed(const struct device *d, struct plan_light *out)
 	out->overlap = s->caps.overlap;
 	out->reload = s->caps.reloads && s->n_unlocked > 0;
 	copy_map(s, out);
+	copy_silent(&d->now, out);
 	copy_fixed(s, out);
 	copy_dead(s, out);
 	copy_losses(d, out);

@@ -388,7 +388,7 @@ static void on_recovered(void *arg)
 	jobs_settle(d->jobs);
 }
 
-/* Devices may have been read: what that has shown is reported, and costs jobs. */
+/* Devices may have been read, or hosts heard: what that has shown is reported, and costs jobs. */
 static void on_slot_ends(void *arg)
 {
 	struct daemon *d = arg;
@@ -600,7 +600,7 @@ static int make_parts(struct daemon *d, struct err *err)
 	d->health = health_new(env);
 	d->reflection = reflection_new();
 	make_planning(d);
-	d->hosts = hosts_new(env);
+	d->hosts = hosts_new(env, on_slot_ends, d);
 	if ((r = make_changes(d, err)) ||
 	    (r = jobs_new(env, d->queue, d->job_status, d->drain, d->changes, &d->jobs, err))) {
 		return r;

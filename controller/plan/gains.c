@@ -99,7 +99,7 @@ static void put_job(struct plan *p, int i, const struct plan_before *b, int64_t 
 	}
 	g->before_ns = b->time_ns;
 	g->before_whole_ns = b->whole_ns;
-	if (pj->kept) {
+	if (pj->kept || pj->n_silent) {
 		g->after_ns = g->before_ns;	/* what is lost stays lost */
 		return;
 	}

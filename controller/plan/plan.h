@@ -49,6 +49,10 @@ struct plan_light {
 	int n_dark;			/* of xcs, sorted: listed, and without
 					 * light until they are made again */
 	const struct optics_xc *dark;
+	int n_silent;			/* sorted: the host that receives them says
+					 * that nothing comes; to make them again
+					 * does not help */
+	const struct optics_xc *silent;
 	int n_fixed;			/* of xcs, sorted: at a port that is worn,
 					 * and is moved no more */
 	const struct optics_xc *fixed;
@@ -252,6 +256,8 @@ struct plan_job {
 	int n_circuits;
 	struct plan_circuit *circuits;	/* switches; sorted by device, in */
 	int n_moves;			/* of the circuits: not there yet */
+	int n_silent;			/* of the circuits: of which hosts hear
+					 * nothing, and that stay */
 	int moves_bound;		/* with this topology on these ranks no
 					 * plan moves fewer; -1: not known, as
 					 * over fibres between switches */

@@ -276,7 +276,8 @@ static const struct layout job_layout = {
 	       LIST(plan_job, without, n_without, &plan_fault_layout),
 	       NUMBER(plan_job, fault_free_ns),
 	       LIST(plan_job, circuits, n_circuits, &circuit_layout),
-	       NUMBER(plan_job, n_moves), NUMBER(plan_job, moves_bound),
+	       NUMBER(plan_job, n_moves), NUMBER(plan_job, n_silent),
+	       NUMBER(plan_job, moves_bound),
 	       LIST(plan_job, paths, n_paths, &path_layout), OTHER(plan_job, flow, &flow),
 	       MAYBE(plan_job, loss, &job_loss_layout)) };
 

@@ -107,6 +107,28 @@ static int finish(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 	return rc ? rc : plan_place_job(f, pj, NULL, pj->sched, err);
 }
 
+/* Circuits that stay, and of which nothing arrives: the plan does not mend them. */
+static void note_silent(const struct plan_ctx *ctx, struct plan *p, struct plan_job *pj)
+{
+	const struct plan_circuit *first = NULL;
+
+	for (int i = 0; i < pj->n_circuits; i++) {
+		const struct plan_circuit *c = &pj->circuits[i];
+
+		if (!c->moved && plan_is_silent(plan_observed(ctx, c->device), c->xc)) {
+			first = first ? first : c;
+			pj->n_silent++;
+		}
+	}
+	if (first) {
+		plan_warn(p, "job %s: %s hears nothing of %s: in %d -> out %d, and %d circuit%s of "
+			  "it would stay dark: repair the link, or drain the port and apply",
+			  ctx->fabric->jobs[pj->job].name, ctx->fabric->ports[first->rx_port].name,
+			  ctx->fabric->devices[first->device].name, first->xc.in + 1,
+			  first->xc.out + 1, pj->n_silent, pj->n_silent == 1 ? "" : "s");
+	}
+}
+
 /* Those that stay come first, so that they have what they have: they are planned as
  * though all of their light were there, so that each arc has the circuits that it
  * got when it was applied. */
@@ -127,6 +149,8 @@ static int plan_switched_jobs(struct plan_ctx *ctx, struct plan *p, bool kept, s
 
 		if (pj->kept == kept && !pj->is_ring && (rc = finish(ctx, pj, err))) {
 			plan_in_job(ctx, pj, err);
+		} else if (pj->kept == kept) {
+			note_silent(ctx, p, pj);
 		}
 	}
 	ctx->base = base;

@@ -45,6 +45,13 @@ bool plan_is_lit(const struct plan_light *light, struct optics_xc xc)
 	return plan_light_has(light, xc) && !plan_light_has(&dark, xc);
 }
 
+bool plan_is_silent(const struct plan_light *light, struct optics_xc xc)
+{
+	const struct plan_light silent = { .n_xcs = light->n_silent, .xcs = light->silent };
+
+	return plan_light_has(&silent, xc);
+}
+
 bool plan_is_external(const struct plan_ctx *ctx, int device, struct optics_xc xc)
 {
 	return plan_light_has(plan_observed(ctx, device), xc) &&
@@ -63,7 +70,7 @@ static bool has_port(int n, const int *ports, int port)
 
 bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc xc)
 {
-	return !plan_is_lit(seen, xc) ||
+	return !plan_is_lit(seen, xc) || plan_is_silent(seen, xc) ||
 	       has_port(seen->n_bad_in, seen->bad_in, xc.in) ||
 	       has_port(seen->n_bad_out, seen->bad_out, xc.out) ||
 	       (either && (has_port(seen->n_bad_in, seen->bad_in, xc.out) ||

@@ -62,6 +62,8 @@ const struct plan_light *plan_intent(const struct plan_ctx *ctx, int device);
 bool plan_light_has(const struct plan_light *light, struct optics_xc xc);
 /* The same, and not dark. */
 bool plan_is_lit(const struct plan_light *light, struct optics_xc xc);
+/* The host at its end hears nothing of it. O(log). */
+bool plan_is_silent(const struct plan_light *light, struct optics_xc xc);
 
 /* True when a circuit that was made is not there any more, or a port of it
  * has failed; either: an input is an output as well. plan_value.c */

@@ -598,37 +598,9 @@ static void out_change_line(struct out *o, const char *key, const Weft__V1__Chan
 
 /* ---- jobs ---------------------------------------------------------------- */
 
-static const Weft__V1__DeviceState *find_device(const Weft__V1__StatusResponse *s, const char *name)
-{
-	for (size_t i = 0; i < s->n_devices; i++) {
-		if (strcmp(s->devices[i]->name, name) == 0) {
-			return s->devices[i];
-		}
-	}
-	return NULL;
-}
-
-/* The circuits of a job are as well proven as its least proven device, and
- * unverified when one does not answer or differs from what is intended. */
-static Weft__V1__Proof job_proof(const Weft__V1__StatusResponse *s, const Weft__V1__PlanJob *j)
-{
-	Weft__V1__Proof proof = WEFT__V1__PROOF__PROOF_ERROR_FREE;
-
-	for (size_t i = 0; i < j->n_devices; i++) {
-		const Weft__V1__DeviceState *d = find_device(s, j->devices[i]);
-
-		if (!d || !d->reachable || !msg_is_as_intended(d)) {
-			return WEFT__V1__PROOF__PROOF_UNVERIFIED;
-		}
-		proof = d->proof < proof ? d->proof : proof;
-	}
-	return j->n_devices ? proof : WEFT__V1__PROOF__PROOF_UNVERIFIED;
-}
-
 /* While a change concerns the job that is said; "down" and "degraded" come from failed
- * circuits; without any, a job is "up" when its devices were read back and are as
- * intended. */
-static const char *job_health(const Weft__V1__PlanJob *j, Weft__V1__Proof proof)
+ * circuits; without any, a job is "up" when its circuits were read back. */
+static const char *job_health(const Weft__V1__PlanJob *j)
 {
 	if (j->gain) {
 		return j->gain->effect == WEFT__V1__JOB_EFFECT__JOB_EFFECT_BEGINS ? "beginning" :
@@ -638,7 +610,7 @@ static const char *job_health(const Weft__V1__PlanJob *j, Weft__V1__Proof proof)
 	if (j->degradation) {
 		return j->degradation->rate > 0 ? "degraded" : "down";
 	}
-	return proof >= WEFT__V1__PROOF__PROOF_READ_BACK ? "up" : "unverified";
+	return j->proof >= WEFT__V1__PROOF__PROOF_READ_BACK ? "up" : "unverified";
 }
 
 /* Without a collective, and times. */
@@ -990,15 +962,15 @@ void msg_out_planned_jobs(struct out *o, enum out_format format, Weft__V1__PlanJ
 }
 
 /* A job of a status, for people. */
-static void out_job_row(struct out *o, const Weft__V1__PlanJob *j, Weft__V1__Proof proof)
+static void out_job_row(struct out *o, const Weft__V1__PlanJob *j)
 {
 	struct buf topology = { 0 };
 	char text[64];
 
 	job_topology(j, &topology);
 	out_str(o, "job", j->name);
-	out_str(o, "health", job_health(j, proof));
-	out_str(o, "proof", proof_name(proof, text, sizeof(text)));
+	out_str(o, "health", job_health(j));
+	out_str(o, "proof", proof_name(j->proof, text, sizeof(text)));
 	out_str(o, "collective", j->collective);
 	out_str(o, "algorithm", j->algorithm);
 	out_str(o, "topology", buf_cstr(&topology));
@@ -1014,23 +986,19 @@ static void out_job_row(struct out *o, const Weft__V1__PlanJob *j, Weft__V1__Pro
 	buf_fini(&topology);
 }
 
-/* Health and proof follow the message's fields for programs. */
+/* Health follows the message's fields for programs. */
 static void out_jobs(struct out *o, enum out_format format, const Weft__V1__StatusResponse *s)
 {
-	char text[32];
-
 	out_array(o, "jobs");
 	for (size_t i = 0; i < s->n_jobs; i++) {
 		const Weft__V1__PlanJob *j = s->jobs[i];
-		Weft__V1__Proof proof = job_proof(s, j);
 
 		out_object(o, NULL);
 		if (format == OUT_TABLE) {
-			out_job_row(o, j, proof);
+			out_job_row(o, j);
 		} else {
 			msg_out_fields(o, j, NULL);
-			out_str(o, "health", job_health(j, proof));
-			out_str(o, "proof", proof_name(proof, text, sizeof(text)));
+			out_str(o, "health", job_health(j));
 		}
 		out_end(o);
 	}

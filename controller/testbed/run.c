@@ -255,7 +255,6 @@ static int measure(struct testbed_run_state *s, struct launch_options *o, struct
 	uint64_t drops = 0;
 	int rc;
 
-	list_arcs(s->job, out);
 	if ((rc = count_drops(s->t, &drops, err)) || (rc = testbed_links(s->t, err))) {
 		return rc;
 	}
@@ -321,6 +320,51 @@ static int check_job(const struct model_fabric *f, const struct plan_job *pj, st
 	return coll_refuse_light_changes(pj->sched, "a run", err);
 }
 
+#define PROBE_MS 40	/* of frames, one each 10 */
+#define PATIENCE_MS 100
+
+static bool was_heard(const struct testbed_probe *p, const struct testbed_run_arc *a)
+{
+	for (int i = 0; i < p->n_heard; i++) {
+		const struct testbed_heard *h = &p->heard[i];
+
+		if (h->from == a->tx_port && h->to == a->rx_port && !h->at_tx) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A rank would wait for ever for what is sent into the dark. */
+static int check_light(const struct testbed_run_state *s, const struct testbed_run *r,
+		       struct err *err)
+{
+	const struct model_fabric *f = s->t->fabric;
+	const struct testbed_run_arc *first = NULL;
+	struct testbed_prober *prober;
+	struct testbed_probe probe;
+	int rc = testbed_prober_new(s->t, &prober, err), dark = 0;
+
+	if (rc) {
+		return rc;
+	}
+	testbed_probe(prober, PROBE_MS, 10, PATIENCE_MS, s->o->stop, &probe);
+	for (int i = 0; i < r->n_arcs; i++) {
+		if (!was_heard(&probe, &r->arcs[i])) {
+			first = first ? first : &r->arcs[i];
+			dark++;
+		}
+	}
+	if (first) {
+		rc = err_set(err, WEFT_EUNAVAIL, "job %s: %d of %d arcs are dark: %s hears nothing "
+			     "of %s", f->jobs[s->job->job].name, dark, r->n_arcs,
+			     f->ports[first->rx_port].name, f->ports[first->tx_port].name);
+	}
+	testbed_probe_fini(&probe);
+	testbed_prober_free(prober);
+	return rc;
+}
+
 int testbed_run(struct testbed *t, const struct plan *p, const struct plan_job *job,
 		const struct testbed_run_options *o, struct testbed_run *out, struct err *err)
 {
@@ -332,8 +376,9 @@ int testbed_run(struct testbed *t, const struct plan *p, const struct plan_job *
 	if ((rc = check_job(t->fabric, job, err))) {
 		goto out;
 	}
+	list_arcs(job, out);
 	plan_arcs(p, &arcs, &n);
-	if ((rc = testbed_route(t, arcs, n, &routes, err))) {
+	if ((rc = check_light(&s, out, err)) || (rc = testbed_route(t, arcs, n, &routes, err))) {
 		goto out;
 	}
 	rc = run_job(&s, arcs, n, out, err);

@@ -44,6 +44,16 @@ static void take_picture(struct plan_request *r)
 	r->rows.steps = r->steps.len ? buf_steal(&r->steps) : NULL;
 }
 
+static void list_circuits(struct row_circuits *to, const struct plan *p, const struct plan_job *pj)
+{
+	to->n = pj->n_circuits;
+	to->ring = pj->is_ring ? p->fabric->jobs[pj->job].device : -1;
+	to->v = x_new((size_t)to->n + 1, sizeof(*to->v));
+	for (int i = 0; i < to->n; i++) {
+		to->v[i] = (struct plan_hop){ pj->circuits[i].device, pj->circuits[i].xc };
+	}
+}
+
 static void add_row(struct job_rows *rows, const struct plan *p, int job)
 {
 	struct msg_job j;
@@ -57,6 +67,7 @@ static void add_row(struct job_rows *rows, const struct plan *p, int job)
 	if (has) {
 		rows->v[rows->n]->gain = copy_message(&has->base, &gain);
 	}
+	list_circuits(&rows->circuits[rows->n], p, &p->jobs[job]);
 	rows->n++;
 	buf_fini(&gain);
 	msg_job_fini(&j);
@@ -73,6 +84,7 @@ void job_rows_make(struct plan_request *r)
 	}
 	rows->v = x_new((size_t)p->n_jobs, sizeof(*rows->v));
 	rows->packed = x_new((size_t)p->n_jobs, sizeof(*rows->packed));
+	rows->circuits = x_new((size_t)p->n_jobs, sizeof(*rows->circuits));
 	for (int i = 0; i < p->n_jobs; i++) {
 		add_row(rows, p, i);
 	}
@@ -87,7 +99,9 @@ void job_rows_fini(struct job_rows *rows)
 			weft__v1__plan_job__free_unpacked(rows->v[i], NULL);
 		}
 		buf_fini(&rows->packed[i]);
+		free(rows->circuits[i].v);
 	}
+	free(rows->circuits);
 	free(rows->v);
 	free(rows->packed);
 	free(rows->picture);
@@ -98,6 +112,32 @@ void job_rows_fini(struct job_rows *rows)
 const struct job_rows *job_status_rows(const struct job_status *s)
 {
 	return &s->rows;
+}
+
+/* Of a ring it is that of all its programs. */
+static enum apply_level min_proof(const struct apply *a, const struct row_circuits *c)
+{
+	enum apply_level least = c->n || c->ring >= 0 ? APPLY_ERROR_FREE : APPLY_UNVERIFIED;
+	int n;
+
+	if (c->ring >= 0) {
+		least = apply_devices(a, &n)[c->ring].level;
+	}
+	for (int i = 0; i < c->n && least > APPLY_UNVERIFIED; i++) {
+		enum apply_level level = apply_circuit_level(a, c->v[i].device, c->v[i].xc);
+
+		least = level < least ? level : least;
+	}
+	return least;
+}
+
+void job_status_prove(struct job_status *s)
+{
+	const struct model_fabric *f = apply_fabric(s->env->apply);
+
+	for (size_t i = 0; f && i < s->rows.n && strcmp(f->hash, s->rows.hash) == 0; i++) {
+		s->rows.v[i]->proof = msg_proof(min_proof(s->env->apply, &s->rows.circuits[i]));
+	}
 }
 
 void job_status_set(struct job_status *s, struct job_rows *rows)

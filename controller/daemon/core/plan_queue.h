@@ -39,13 +39,20 @@ void daemon_snapshot_fini(struct snapshot *s);
 
 struct plan_queue;
 
+/* The circuits of a job on switches, and the device of one on a ring. */
+struct row_circuits {
+	int n, ring;		/* ring: -1: none */
+	struct plan_hop *v;
+};
+
 /* The rows of jobs that status shows. */
 struct job_rows {
 	bool known;
 	char hash[65];		/* of the configuration they are of */
 	size_t n;
 	Weft__V1__PlanJob **v;	/* [n] unpacked messages, owned */
-	struct buf *packed;	/* [n] the same packed, but for their gains */
+	struct buf *packed;	/* [n] the same packed, but for their gains and proofs */
+	struct row_circuits *circuits;	/* [n] by which the proofs are found */
 	char *picture;		/* of the fabric with their circuits, JSON */
 	size_t picture_len;
 	char *steps;		/* of their schedules, JSON; NULL: none */
@@ -222,6 +229,9 @@ void job_status_check(struct job_status *s);
 uint64_t job_status_failed(const struct job_status *s);
 /* The rows as last planned; valid until the loop runs. */
 const struct job_rows *job_status_rows(const struct job_status *s);
+/* Puts how far its light is proven now into each row, by its own circuits; while another
+ * configuration is looked at proofs stay. O(circuits log circuits). */
+void job_status_prove(struct job_status *s);
 /* The rows of a change that was committed; taken over, and zeroed. */
 void job_status_set(struct job_status *s, struct job_rows *rows);
 /* True when the base of the request, which plans the configuration that the rows

@@ -90,11 +90,11 @@ void hosts_free(struct hosts *hosts)
 	free(hosts);
 }
 
-struct hosts *hosts_new(struct daemon_env *env)
+struct hosts *hosts_new(struct daemon_env *env, void (*heard)(void *arg), void *arg)
 {
 	struct hosts *hosts = x_new(1, sizeof(*hosts));
 
-	hosts->env = env;
+	*hosts = (struct hosts){ .env = env, .heard = heard, .arg = arg };
 	verifier_new(hosts);
 	return hosts;
 }

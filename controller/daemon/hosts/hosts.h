@@ -11,8 +11,10 @@
 
 struct hosts;
 
-/* From here on it answers what the engine asks of hosts during changes. */
-struct hosts *hosts_new(struct daemon_env *env);
+/* From here on it answers what the engine asks of hosts during changes, and tells it which
+ * circuits are silent; heard(arg): these are others now, by a probe or by a link that came or
+ * went. */
+struct hosts *hosts_new(struct daemon_env *env, void (*heard)(void *arg), void *arg);
 /* Calls all who wait for a probe. NULL is fine. */
 void hosts_free(struct hosts *hosts);
 

@@ -20,18 +20,19 @@
 #include "lib/base/log.h"
 
 #define LISTEN_MS 60	/* a frame needs microseconds, a busy machine more */
+#define ROUNDS 3	/* that no frame of the right port comes in, before it is believed */
 
 /* ---- links, live ---- */
 
 /* An event for those who watch. */
-static void report_link(struct host_set *h, int port, const struct host_link *l)
+static void report_link(struct host_set *h, int port, const char *way, const struct host_link *l)
 {
 	const struct daemon_event ev = {
 		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_LINK };
 
-	event_emit(h->hosts->env->events, &ev, "%s: %s, %u changes of the carrier",
+	event_emit(h->hosts->env->events, &ev, "%s: %s%s, %u changes of the carrier",
 		     h->names[port], l->gone ? "its netdev is gone" :
-		     l->carrier ? "link" : "no link", l->carrier_changes);
+		     l->carrier ? "link" : "no link", way, l->carrier_changes);
 }
 
 /* Whose events are being read. */
@@ -65,7 +66,21 @@ static void note_link(struct host_set *h, int port, const struct host_link *l)
 	v->health.link = l->carrier;
 	v->up_ns = l->carrier && !l->gone ? clk_now_ns() : 0;
 	hosts_learn(h, port, v->up_ns);
-	report_link(h, port, l);
+	report_link(h, port, "", l);
+}
+
+/* Nothing for a link of another netdev. */
+static void take_event(struct host_link *link, const struct host_link *l)
+{
+	if (link->ifindex == l->ifindex) {
+		*link = *l;
+		link->ifindex = l->gone ? 0 : l->ifindex;
+	}
+}
+
+static bool differs(const struct host_link *was, const struct host_link *l)
+{
+	return was->ifindex == l->ifindex && (was->carrier != l->carrier || l->gone);
 }
 
 /* A link event of one host, while its socket is read. */
@@ -76,14 +91,16 @@ static void on_link(const struct host_link *l, void *arg)
 	for (int i = 0; i < r->h->n_ports; i++) {
 		struct host_port *v = &r->h->ports[i];
 
-		if (v->local != r->local || v->rx.ifindex != l->ifindex) {
+		if (v->local != r->local) {
 			continue;
 		}
-		if (v->rx.carrier != l->carrier || l->gone) {
+		if (differs(&v->rx, l)) {
 			note_link(r->h, i, l);
+		} else if (differs(&v->tx, l)) {
+			report_link(r->h, i, " to send by", l);
 		}
-		v->rx = *l;
-		v->rx.ifindex = l->gone ? 0 : l->ifindex;
+		take_event(&v->rx, l);
+		take_event(&v->tx, l);
 	}
 }
 
@@ -103,6 +120,9 @@ void hosts_on_events(uv_poll_t *poll, int status, int events)
 			log_warn("weftd", "%s", err.msg);
 			uv_poll_stop(poll);
 		}
+	}
+	if (h->hosts) {
+		hosts_note_silent(h->hosts);
 	}
 }
 
@@ -235,7 +255,7 @@ static void find_senders(struct host_set *h, const struct model_fabric *f)
 	apply_plan_base(h->hosts->env->apply, f, PLAN_SAFE, &base);
 	for (int i = 0; i < h->n_ports; i++) {
 		h->ports[i].from = -1;
-		h->ports[i].asked = false;
+		h->ports[i].asked = h->ports[i].mute = false;
 	}
 	for (int i = 0; i < h->n_ports; i++) {
 		int to = plan_trace(f, base.intent, i);
@@ -247,13 +267,34 @@ static void find_senders(struct host_set *h, const struct model_fabric *f)
 	}
 }
 
-/* What has arrived by now counts. */
+/* Which ports do not hear whom they should; true if there are any. */
+static bool find_mute(struct host_set *h)
+{
+	bool any = false;
+
+	for (int i = 0; i < h->n_ports; i++) {
+		struct host_port *v = &h->ports[i];
+
+		v->mute = v->asked && v->rx.carrier && h->ports[v->from].tx.carrier &&
+			  v->received != v->from;
+		any = any || v->mute;
+	}
+	return any;
+}
+
+/* What has arrived by now counts; what has not is sent again first. */
 static void on_window_over(uv_timer_t *timer)
 {
 	struct host_set *h = timer->data;
 	struct hosts *hosts = h->hosts;
 
+	if (find_mute(h) && ++h->rounds < ROUNDS) {
+		hosts_send(h);
+		uv_timer_start(&h->timer, on_window_over, LISTEN_MS, 0);
+		return;
+	}
 	h->probed_at_ns = clk_wall_ns();
+	hosts_note_silent(hosts);
 	env_changed(hosts->env);
 	hosts_wake(hosts);
 }
@@ -267,6 +308,7 @@ static void start_probe(struct hosts *hosts)
 	hosts_settle(hosts);
 	h = hosts->set;
 	if (!h) {
+		hosts_note_silent(hosts);
 		hosts_wake(hosts);
 		return;
 	}
@@ -274,6 +316,7 @@ static void start_probe(struct hosts *hosts)
 		probe_host(h, i, f);
 	}
 	find_senders(h, f);
+	h->rounds = 0;
 	hosts_send(h);
 	uv_timer_start(&h->timer, on_window_over, LISTEN_MS, 0);
 }

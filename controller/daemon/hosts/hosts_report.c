@@ -43,6 +43,9 @@ static void find_problem(const struct host_set *h, const struct host_port *v,
 	}
 	if (v->from >= 0 && !v->rx.ifindex) {
 		snprintf(text, size, "it has no netdev");
+	} else if (v->from >= 0 && hosts_cannot_send(h, v->from)) {
+		snprintf(text, size, "%s, whose signal is expected, has no link to send by",
+			 h->names[v->from]);
 	} else if (v->from >= 0 && !v->health.link) {
 		snprintf(text, size, "no link, the signal of %s is expected", h->names[v->from]);
 	} else if (v->asked && v->received < 0) {

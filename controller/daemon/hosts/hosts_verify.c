@@ -16,7 +16,6 @@
 
 #define AGAIN_MS 25
 #define REPORT_NS INT64_C(1000000000)
-#define MARGIN_NS INT64_C(1000000000)	/* of waiting, beside half of the time */
 #define COUNT_NS INT64_C(300000000)	/* errors are counted for so long */
 #define SURE 2		/* rounds that the frames of a wrong
 			 * neighbour must arrive in */
@@ -95,21 +94,6 @@ static bool can_ask(const struct host_set *h, struct apply_path *p, int port, bo
 	return false;
 }
 
-#define LEARNED_ENOUGH 3	/* times seen before they replace the file's */
-
-/* The longest that it took recently, or what the file says. */
-static int64_t max_wait_ns(const struct host_verifier *p, int port)
-{
-	const struct model_fabric *f = p->q->plan->fabric;
-	struct apply_timing t;
-	int64_t ns = f->hosts[f->ports[port].host].reactivation_ns;
-
-	if (apply_learned(p->hosts->env->apply, STORE_REACTIVATION, f->ports[port].name, &t)) {
-		ns = t.n >= LEARNED_ENOUGH || t.max_ns > ns ? t.max_ns : ns;
-	}
-	return ns + ns / 2 + MARGIN_NS;
-}
-
 /* Light that came while the devices were still read is learned at once. */
 static void expect(struct host_verifier *p, int i)
 {
@@ -129,7 +113,8 @@ static void expect(struct host_verifier *p, int i)
 	if (p->q->want >= APPLY_NEIGHBOUR) {
 		p->paths[i].state = PATH_WAITS;
 		p->paths[i].by_ns = p->q->lit_ns +
-				    max_wait_ns(p, path->arc.rx_port);
+				    hosts_max_wait_ns(p->hosts, p->q->plan->fabric,
+						      path->arc.rx_port);
 	}
 }
 

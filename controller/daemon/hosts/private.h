@@ -6,6 +6,7 @@
  *   hosts_routes.c   what they are given: addresses, neighbours, routes
  *   hosts_verify.c   what they report of a change's circuits
  *   hosts_drain.c    traffic that leaves circuits before they go
+ *   hosts_silent.c   circuits of which nothing arrives
  *   hosts_report.c   status
  */
 #ifndef WEFT_DAEMON_HOSTS_PRIVATE_H
@@ -36,6 +37,8 @@ struct host_port {
 	int from;		/* port whose signal is to arrive, -1: none */
 	int received;		/* port whose frame came in, -1: none */
 	bool asked;		/* its sender is of this machine as well */
+	bool mute;		/* in the last probe no frame of it came, though both
+				 * ends had their carrier */
 	int64_t up_ns;		/* clk_now_ns when its link came up, 0: it was
 				 * not seen to */
 	int64_t lit_ns;		/* a circuit was made for it, and no link has
@@ -55,6 +58,7 @@ struct host_set {
 	uv_timer_t timer;
 	uint32_t run;		/* of the probe that its frames carry */
 	int64_t probed_at_ns;	/* wall clock; 0: never */
+	int rounds;		/* of frames that this probe has sent */
 	bool renumbered;	/* hosts were others before: so are addresses */
 };
 
@@ -96,6 +100,8 @@ struct hosts {
 	struct host_set *set;		/* of the present fabric; NULL: none */
 	struct host_verifier *verifier;
 	struct probe_wait *waits;
+	void (*heard)(void *arg);	/* silent circuits are others */
+	void *arg;
 };
 
 /* ---- hosts.c ---- */
@@ -124,6 +130,15 @@ void hosts_learn(struct host_set *h, int port, int64_t up_ns);
 /* Gives the hosts their routes over these arcs. */
 void hosts_install(struct host_set *h, const struct model_fabric *f,
 		   const struct plan_arc *arcs, int n);
+
+/* ---- hosts_silent.c ---- */
+
+/* Tells the engine of which circuits nothing arrives by what is known of the hosts. */
+void hosts_note_silent(struct hosts *hosts);
+/* The port sends nothing, as its netdev has no carrier. */
+bool hosts_cannot_send(const struct host_set *h, int port);
+/* How long a port's link may take to come up after its light. */
+int64_t hosts_max_wait_ns(const struct hosts *hosts, const struct model_fabric *f, int port);
 
 /* ---- hosts_verify.c, hosts_drain.c ---- */
 

@@ -222,7 +222,8 @@ static void add_switch(struct problems *p, struct problem_device *d, const struc
 	add(p, &(struct problem_subject){ .kind = KIND(CIRCUITS_DARK), .device = d->name,
 					  .count = d->n_dark },
 	    "%s: %d intended circuit%s without light: %s%s", d->name, d->n_dark, plural(d->n_dark),
-	    missing, a->n_dark > 0 ? "failed, or at ports out of use" : "");
+	    missing, a->n_dark == 0 ? "" : a->n_silent == 0 ? "failed, or at ports out of use" :
+	    "failed, at ports out of use, or their hosts hear nothing");
 	add(p, &(struct problem_subject){ .kind = KIND(CIRCUITS_UNEXPECTED), .device = d->name,
 					  .count = a->n_unexpected },
 	    "%s: %d circuit%s there that %s not intended", d->name, a->n_unexpected,

@@ -644,6 +644,7 @@ int daemon_status_new(const struct views *d, struct daemon_status **out, struct 
 		daemon_status_free(s);
 		return r;
 	}
+	job_status_prove(d->job_status);
 	progress_view_init(&s->progress, d->changes, rows);
 	s->m.repairs = s->repairs.list;
 	s->m.n_repairs = s->repairs.n;
@@ -735,6 +736,7 @@ static void put_job(struct buf *b, const Weft__V1__PlanJob *job, const struct bu
 		m.n_ranks = m.n_arcs = 0;
 	}
 	m.gain = job->gain;
+	m.proof = job->proof;
 	put_part(b, 9, &m.base, brief ? &none : packed);
 }
 
