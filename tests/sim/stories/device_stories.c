@@ -117,6 +117,26 @@ static void tell_others(void)
 	expect(0, "and verify agrees", "verify");
 }
 
+/* What one job lacks takes nothing from another of the same switch. */
+static void tell_two_jobs(void)
+{
+	write_file("two.yaml", "%s"
+		   "  - { name: a, nodes: 'h[0-1]', collective: allreduce, size: 1MiB, "
+		   "topology: 'K(2)', alpha: 1us }\n"
+		   "  - { name: b, nodes: 'h[2-3]', collective: allreduce, size: 1MiB, "
+		   "topology: 'K(2)', alpha: 1us }\n", small_fabric(NULL, 0));
+	expect(0, "two jobs are applied", "apply -f two.yaml");
+	check(same(ask("jobs.b.proof", "status"), "settled"), "the second is settled");
+	control(SWITCH, "unset %s", first_circuit(SWITCH));
+	expect(2, "verify finds what the first lacks", "verify");
+	await(20, "the first is down", same(ask("jobs.a.health", "status"), "down"));
+	check(same(ask("jobs.a.proof", "status"), "unverified"), "and not proven");
+	check(same(ask("jobs.b.health", "status"), "up"), "the second is up");
+	check(same(ask("jobs.b.proof", "status"), "settled"), "and as proven as it was");
+	expect(0, "apply makes it again", "apply -f two.yaml");
+	check(same(ask("jobs.a.health", "status"), "up"), "and it is up");
+}
+
 /* ---- a device that is gone ---- */
 
 static void tell_gone(void)
@@ -266,6 +286,11 @@ static void run_others(void)
 	begin_story(tell_others);
 }
 
+static void run_two_jobs(void)
+{
+	begin_story(tell_two_jobs);
+}
+
 static void run_gone(void)
 {
 	begin_story(tell_gone);
@@ -280,6 +305,7 @@ const struct story device_stories[] = {
 	{ "device-switch", "a switch that misbehaves in an apply: rolled back", run_switch },
 	{ "device-stuck", "a port that is needed to go back stops working", run_stuck },
 	{ "device-others", "another user's circuits, before and between", run_others },
+	{ "device-two-jobs", "a circuit of one of two jobs of a switch is gone", run_two_jobs },
 	{ "device-gone", "a switch without power, that comes back dark", run_gone },
 	{ "device-robots", "how far two robots are, and how long they take", run_robots },
 	{ "device-late-rome", "moves wait while weftd has no power", run_late_rome },
