@@ -495,7 +495,59 @@ static void search(struct finder_cayley_search *s, const struct finder_groups *g
 	}
 }
 
-/* ---- room, and the call ---- */
+/* ---- the least distances ---- */
+
+/* Sum from a node to all; n^2, more than any has, where not all are reached. */
+static int64_t distances(struct finder_cayley_search *s)
+{
+	const struct finder_levels *l = &s->levels;
+	int64_t sum = 0;
+
+	if (finder_levels_reach(&s->levels, false, s->n, 0) < s->n) {
+		return (int64_t)s->n * s->n;
+	}
+	for (int t = 1; t <= l->deepest; t++) {
+		sum += (int64_t)t * (l->start[t + 1] - l->start[t]);
+	}
+	return sum;
+}
+
+static void offer(const struct finder_cayley_search *s, int64_t sum, struct finder_cayley *out)
+{
+	if (sum < out->distances) {
+		out->distances = sum;
+		save(s, out);
+	}
+}
+
+/* From a random set, change after change that leaves no more distance. */
+static void climb(struct finder_cayley_search *s, struct finder_cayley *out)
+{
+	int64_t sum, changed;
+	int i;
+
+	if (!random_units(s)) {
+		return;
+	}
+	sum = distances(s);
+	offer(s, sum, out);
+	for (int stale = 0; stale < 2 * STALE && visits(s) < s->max_visits; stale++) {
+		if (!change_unit(s, &i)) {
+			return;
+		}
+		changed = distances(s);
+		if (changed > sum) {
+			s->unit[i] = s->kept;
+			fill_unit(s, i);
+			continue;
+		}
+		stale = changed < sum ? 0 : stale;
+		sum = changed;
+		offer(s, sum, out);
+	}
+}
+
+/* ---- room, and the calls ---- */
 
 static void make_room(struct finder_cayley_search *s)
 {
@@ -515,6 +567,11 @@ static void make_room(struct finder_cayley_search *s)
 	finder_levels_room(&s->levels, s->n, s->d, s->both, &s->arrays);
 }
 
+static bool can_search(int n, int ports)
+{
+	return ports >= 2 && ports <= MAX_D && n >= 6 && n <= TOPO_MAX_NODES;
+}
+
 void finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound, uint64_t seed,
 			  int64_t max_visits, struct finder_cayley *out)
 {
@@ -523,7 +580,7 @@ void finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int boun
 					  .max_visits = max_visits };
 	struct finder_groups groups = { 0 };
 
-	if (ports < 2 || ports > MAX_D || n < 6 || n > TOPO_MAX_NODES || out->steps <= bound) {
+	if (!can_search(n, ports) || ports > FINDER_BALANCED_MAX_PORTS || out->steps <= bound) {
 		return;
 	}
 	rng_seed(&s.rng, ((uint64_t)n * 64 + (uint64_t)ports * 4 + aim) ^ rng_mix(seed));
@@ -531,6 +588,29 @@ void finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int boun
 	finder_list_groups(n, &s.rng, &groups);
 	judge_groups(&s, &groups, bound + 1);
 	search(&s, &groups, bound, out);
+	arrays_fini(&s.arrays);
+	finder_groups_fini(&groups);
+}
+
+void finder_cayley_near(int n, int ports, bool both, int bound, int64_t max_visits,
+			struct finder_cayley *out)
+{
+	struct finder_cayley_search s = { .n = n, .d = ports, .both = both,
+					  .max_visits = max_visits };
+	struct finder_groups groups = { 0 };
+
+	if (!can_search(n, ports)) {
+		return;
+	}
+	rng_seed(&s.rng, (uint64_t)n * 64 + (uint64_t)ports * 4 + 3);
+	make_room(&s);
+	finder_list_groups(n, &s.rng, &groups);
+	judge_groups(&s, &groups, bound + 1);
+	while (visits(&s) < max_visits) {
+		s.other_visits++;
+		take_group(&s, &groups, choose_rank(&s, how_many(&s, &groups)));
+		climb(&s, out);
+	}
 	arrays_fini(&s.arrays);
 	finder_groups_fini(&groups);
 }

@@ -654,6 +654,19 @@ static void look_into(struct coll_choices *c, struct finder_entry *e)
 	}
 }
 
+/* Whether an entry that is only bounded is worth the seconds that its schedule takes. With many
+ * flows not for a hundredth of the time of one that is there, nor for a twentieth where nodes are
+ * not alike: so near its bound no such schedule has come. */
+static bool is_worth(const struct coll_choices *c, const struct finder_entry *e)
+{
+	const struct coll_query *q = &c->w.q;
+	int timed = first_of(c, true), least = e->alike ? 99 : 95;
+
+	return q->kind != COLL_ALLTOALL || timed < 0 ||
+	       (int64_t)q->n * q->n * q->degree <= LARGE_FLOW ||
+	       e->time_ns < c->list.v[timed].time_ns / 100 * least;
+}
+
 /* What could win and is quickly made, -1: nothing. */
 static int next_alike(const struct coll_choices *c)
 {
@@ -663,7 +676,7 @@ static int next_alike(const struct coll_choices *c)
 		const struct finder_entry *e = &c->list.v[i];
 
 		if (e->alike && e->state == ENTRY_LOW &&
-		    (timed < 0 || e->time_ns < c->list.v[timed].time_ns) &&
+		    (timed < 0 || e->time_ns < c->list.v[timed].time_ns) && is_worth(c, e) &&
 		    (at < 0 || e->time_ns < c->list.v[at].time_ns)) {
 			at = (int)i;
 		}
@@ -708,7 +721,8 @@ int coll_choices_next(struct coll_choices *c, struct coll_choice *out, struct er
 	}
 	for (int tries = 0; (at = first_of(c, false)) >= 0 && c->list.v[at].state != ENTRY_TIMED;) {
 		tries += makes_schedule(c, &c->list.v[at]);
-		if (tries > max_tries(&c->w.q) && first_of(c, true) >= 0) {
+		if ((tries > max_tries(&c->w.q) && first_of(c, true) >= 0) ||
+		    !is_worth(c, &c->list.v[at])) {
 			at = first_of(c, true);
 			break;
 		}

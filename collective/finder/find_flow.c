@@ -22,6 +22,10 @@
 #define CIRCULANTS 4
 #define CIRCULANT_OFFSETS 512
 #define MAX_EXPR 192
+/* Neighbours looked up in the search for least distances: so many times nodes by arcs, and at most
+ * a quarter of a second. */
+#define NEAR_VISITS 1000
+#define MAX_NEAR_VISITS 100000000
 
 struct finder_flow_search {
 	const struct coll_flow_query *q;
@@ -210,6 +214,24 @@ static void consider_random(struct finder_flow_search *s)
 	}
 }
 
+/* Cayley graphs of the least distances that a search finds: there a flow, moved, serves all. */
+static void consider_near(struct finder_flow_search *s)
+{
+	int n = s->q->n, d = s->q->degree;
+	bool both = s->q->bidirectional;
+	struct finder_cayley found = { .distances = INT64_MAX };
+	int64_t visits = (int64_t)NEAR_VISITS * n * n * d;
+	struct buf text = { 0 };
+
+	visits = visits < MAX_NEAR_VISITS ? visits : MAX_NEAR_VISITS;
+	finder_cayley_near(n, d, both, finder_moore_steps(n, d, both), visits, &found);
+	if (found.distances < INT64_MAX) {
+		topo_cayley_write(&found.g, both, found.letter, found.n_letters, &text);
+		consider(s, buf_cstr(&text));
+	}
+	buf_fini(&text);
+}
+
 /* What serves the other collectives is near in hops, too. */
 static int consider_frontier(struct finder_flow_search *s)
 {
@@ -334,6 +356,7 @@ int coll_find_flow(const struct coll_flow_query *q, struct coll_flow_list *out, 
 	}
 	if (!rc) {
 		consider_random(&s);
+		consider_near(&s);
 	}
 	if (!rc) {
 		rc = consider_frontier(&s);

@@ -140,9 +140,9 @@ struct coll_flow_list {
 
 /*
  * Considers complete, complete bipartite and generalized Kautz graphs, tori,
- * hypercubes, random and shortest-path expanders of a few seeds and the
- * frontier of coll_find, and solves those whose distances leave them a chance
- * to be best, those of the least distances first. The result does not depend
+ * hypercubes, random and shortest-path expanders of a few seeds, the
+ * frontier of coll_find and a Cayley graph of few distances, and solves those whose distances
+ * leave them a chance to be best, those of the least distances first. The result does not depend
  * on anything but the query, unless a time limit cuts. WEFT_EINVAL,
  * WEFT_ELIMIT (n n degree above COLL_FLOW_MOST), WEFT_EINFEASIBLE when
  * nothing is known. coll_flow_list_fini also after an error.

@@ -150,7 +150,8 @@ struct bfb_ratio finder_circulant_factor(const struct finder_circulant *c);
 
 /* ---- Cayley graphs ---- */
 
-#define FINDER_CAYLEY_MAX_PORTS 10	/* sets of arcs are gone through: 2^ports */
+#define FINDER_CAYLEY_MAX_PORTS 16
+#define FINDER_BALANCED_MAX_PORTS 10	/* where sets of arcs are gone through: 2^ports */
 
 struct finder_group {
 	struct topo_cayley_group g;
@@ -210,6 +211,7 @@ struct finder_cayley {
 	int64_t letter[FINDER_CAYLEY_MAX_PORTS];	/* ascending */
 	int n_letters;
 	int steps;		/* of a phase; INT_MAX: nothing found */
+	int64_t distances;	/* sum from a node to all; INT64_MAX: nothing found */
 };
 
 enum finder_cayley_aim {
@@ -223,11 +225,21 @@ enum finder_cayley_aim {
  * meets the bandwidth bound in all-gathers and reduce-scatters, in as few steps as possible; none
  * takes fewer than `bound`. out->steps tells what is to be beaten, INT_MAX: nothing; *out is left
  * as it is when nothing of fewer steps is found, or ports are not in
- * 2..FINDER_CAYLEY_MAX_PORTS. Ends after max_visits lookups of a neighbour (some ns each).
+ * 2..FINDER_BALANCED_MAX_PORTS. Ends after max_visits lookups of a neighbour (some ns each).
  * Deterministic; every seed gives another sequence of sets.
  */
 void finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound, uint64_t seed,
 			  int64_t max_visits, struct finder_cayley *out);
+
+/*
+ * The same for the least sum of distances, from which the rate of an all-to-all follows where all
+ * nodes are alike; `bound` are Moore's steps, ports 2..FINDER_CAYLEY_MAX_PORTS. *out is left as it
+ * is unless there are less than out->distances.
+ */
+void finder_cayley_near(int n, int ports, bool both, int bound, int64_t max_visits,
+			struct finder_cayley *out);
+/* The least k with so many nodes within k hops; definition 11. */
+int finder_moore_steps(int64_t n, int64_t d, bool both);
 
 /* ---- families ---- */
 

@@ -216,6 +216,47 @@ static bool equal(const struct finder_cayley *a, const struct finder_cayley *b)
 
 /* The same seed gives the same, others something else; only what is better than what is there
  * replaces it; without visits nothing is found. */
+/* Sums of distances are those of the digraphs, no more than what such a search is known to find,
+ * and found again. */
+static void test_near(void **state)
+{
+	static const struct {
+		int n, d;
+		bool both;
+		int most;
+	} rows[] = {
+		{ 50, 7, true, 102 }, { 72, 8, true, 150 }, { 96, 12, true, 182 },
+		{ 64, 4, false, 172 }, { 13, 3, false, 24 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct finder_cayley out[2];
+		int32_t dist[96];
+		struct topo *t;
+		int64_t sum = 0;
+		int n = rows[i].n, bound = finder_moore_steps(n, rows[i].d, rows[i].both);
+
+		for (int k = 0; k < 2; k++) {
+			memset(&out[k], 0, sizeof(out[k]));
+			out[k].distances = INT64_MAX;
+			finder_cayley_near(n, rows[i].d, rows[i].both, bound, 3000000, &out[k]);
+		}
+		t = build(&out[0].g, rows[i].both, out[0].letter, out[0].n_letters, false);
+		topo_bfs(t, n / 2, dist);
+		for (int v = 0; v < n; v++) {
+			sum += dist[v];
+		}
+		assert_int_equal(topo_n(t), n);
+		assert_int_equal(topo_max_degree(t), rows[i].d);
+		assert_int_equal(topo_is_symmetric(t), rows[i].both);
+		assert_int_equal(sum, out[0].distances);
+		assert_in_range(sum, 1, rows[i].most);
+		assert_memory_equal(out[0].letter, out[1].letter, sizeof(out[0].letter));
+		topo_free(t);
+	}
+}
+
 static void test_runs(void **state)
 {
 	struct finder_cayley first = look(96, 4, FINDER_CAYLEY_BOTH, 0, 6000000, INT_MAX), next;
@@ -314,6 +355,7 @@ int main(void)
 		cmocka_unit_test(test_found),
 		cmocka_unit_test(test_balance),
 		cmocka_unit_test(test_early_end),
+		cmocka_unit_test(test_near),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_groups_of),
 		cmocka_unit_test(test_lists),
