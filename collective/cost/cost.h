@@ -33,6 +33,8 @@ struct coll_rate_options {
 	bool min_cost;		/* also the second stage */
 	bool sensitivity;	/* the parts as well */
 	bool alone;		/* no symmetry: each root for itself, as plain Dantzig-Wolfe */
+	int64_t max_work;	/* of coll_rate_forest: roots times nodes times arcs that are
+				 * searched; 0: any */
 	const volatile bool *cancel;
 	struct deadline deadline;
 };
@@ -83,7 +85,7 @@ int coll_rate_find(const struct topo *t, const struct coll_rate_demand *demands,
  * and roots have what the program gives them. Weights of a large common denominator are rounded,
  * and f->time is theirs. f: after coll_forest_init, coll_forest_fini also after an error.
  * WEFT_EUNSUPPORTED: data that is not copied (all-to-all, gather, scatter), trees that copy in
- * switches.
+ * switches; WEFT_ELIMIT beyond max_work.
  */
 int coll_rate_forest(const struct topo *t, const struct coll_rate_demand *demand,
 		     const struct coll_rate_options *opt, struct coll_rate *r,

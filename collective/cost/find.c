@@ -339,6 +339,10 @@ int coll_rate_forest(const struct topo *t, const struct coll_rate_demand *demand
 		rc = cost_net_new(t, opt->alone ? COST_NONE : COST_FREE,
 				  rooted && !opt->alone ? demand->root : -1, &net, err);
 	}
+	if (rc == 0 && opt->max_work > 0 &&
+	    (int64_t)net->n_roots * net->n * net->m > opt->max_work) {
+		rc = err_set(err, WEFT_ELIMIT, "trees of least cost: too large a digraph");
+	}
 	if (rc == 0) {
 		rc = run_on(t, net, demand, 1, opt, r, f, err);
 	}

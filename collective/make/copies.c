@@ -134,10 +134,11 @@ int make_by_bfb(const struct coll_make_query *q, const struct coll_algorithm *se
 		       ? try_timed(q, self, best, err) : 0;
 }
 
-/* A job is not kept waiting for a better schedule of so many transfers. */
+/* A job is not kept waiting for a better schedule of so many transfers, as each batch has. */
 static bool is_too_large(const struct coll_make_query *q, const struct coll_made *best)
 {
-	return q->max_transfers > 0 && best->report.transfers * 2 > q->max_transfers;
+	return q->max_transfers > 0 &&
+	       best->report.transfers / best->batches * 2 > q->max_transfers;
 }
 
 /* No construction is of use beside breadth-first broadcast, whose steps are the fewest: it meets
@@ -166,14 +167,27 @@ int make_by_expand(const struct coll_make_query *q, const struct coll_algorithm 
 	return rc ? rc : offer_batches(q, &one, best, err);
 }
 
+/* Breadth first in one batch: the fewest steps that copies of shards need, with the least T_B. */
+static bool is_breadth_first(const struct coll_made *m)
+{
+	return m->report.bandwidth_optimal && m->batches == 1 && !m->logical &&
+	       !m->algorithm->chooses_steps && !m->torus.is_made;
+}
+
+/* By what time a bound is met: what is left is worth no work. */
+#define MET 1.002
+
 /* Whether the best so far is above its bound, and others are no larger. */
 static bool is_above(const struct coll_make_query *q, const struct coll_made *best)
 {
-	if (is_too_large(q, best) || (best->report.bandwidth_optimal &&
-				      !best->algorithm->chooses_steps)) {
+	if (is_too_large(q, best)) {
 		return false;
 	}
-	return !q->cost || best->time_ns > best->bound_ns;
+	if (q->cost) {
+		return !is_breadth_first(best) &&
+		       (double)best->time_ns > (double)best->bound_ns * MET;
+	}
+	return !best->report.bandwidth_optimal || best->algorithm->chooses_steps;
 }
 
 /* Nodes times arcs up to which "auto" packs trees: for a job, and where a user waits. */
@@ -216,6 +230,17 @@ static bool is_near(const struct coll_made *best)
 	       best->tree_limit <= mpq_get_d(best->report.bandwidth_bound) * NEAR;
 }
 
+/* The trees of least cost, where the program for them is small: beside others, which may be
+ * shallower or deeper. */
+static int offer_least_cost(const struct coll_make_query *q, const struct coll_algorithm *self,
+			    struct coll_made *best, struct err *err)
+{
+	struct coll_make_query how = *q;
+
+	how.min_cost = true;
+	return best->sched ? offer_forest(&how, self, false, best, err) : 0;
+}
+
 /* Along trees of all ranks; what a digraph has none of is passed over where there is something
  * else. */
 int make_by_forest(const struct coll_make_query *q, const struct coll_algorithm *self,
@@ -223,6 +248,10 @@ int make_by_forest(const struct coll_make_query *q, const struct coll_algorithm 
 {
 	int rc;
 
+	if (!q->algorithm && (!best->sched || is_above(q, best)) &&
+	    (rc = offer_least_cost(q, self, best, err))) {
+		return rc;
+	}
 	if (!q->algorithm && !may_gain(q, best) && (best->sched || topo_n(q->topo) > MAX_ALONE)) {
 		return 0;
 	}
@@ -233,8 +262,10 @@ int make_by_forest(const struct coll_make_query *q, const struct coll_algorithm 
 	return offer_forest(q, self, true, best, err);
 }
 
-/* Nodes up to which "auto" floods for a job; beyond 2900 none does. */
+/* Nodes up to which "auto" floods for a job, and nodes times arcs for anybody; beyond 2900 nodes
+ * none does. */
 #define JOB_FLOOD 128
+#define MAX_FLOOD (INT64_C(1) << 25)
 
 /* Flooding, where the best so far is above the bound. */
 int make_by_flood(const struct coll_make_query *q, const struct coll_algorithm *self,
@@ -244,7 +275,8 @@ int make_by_flood(const struct coll_make_query *q, const struct coll_algorithm *
 	int rc;
 
 	if (!q->algorithm && best->sched &&
-	    (!is_above(q, best) || (q->max_transfers > 0 && topo_n(q->topo) > JOB_FLOOD))) {
+	    (!is_above(q, best) || (q->max_transfers > 0 && topo_n(q->topo) > JOB_FLOOD) ||
+	     (int64_t)topo_n(q->topo) * topo_m(q->topo) > MAX_FLOOD)) {
 		return 0;
 	}
 	rc = coll_flood(q->kind, q->topo, q->cost, &one.sched, err);

@@ -7,7 +7,7 @@
  * more, making them takes longer than what they may gain is worth. */
 #define MAX_SEARCHED 64
 #define MAX_SHORTEST 256
-#define MAX_STEP_COLUMNS 4096
+#define MAX_STEP_COLUMNS 8192
 
 /* What a step takes, in the time in which a shard crosses a link. */
 static double step_cost(const struct coll_make_query *q)

@@ -136,6 +136,45 @@ static int make_fastest(const struct coll_make_query *q, int64_t below_ns, struc
 	return rc;
 }
 
+/* Those that fold: their time is known by their schedule only. */
+static const struct torus_spec folding[] = {
+	{ .lines = TORUS_SWING }, { .lines = TORUS_SWING, .one_port = true },
+	{ .lines = TORUS_DOUBLING, .one_port = true },
+};
+
+#define MAX_FOLDED 256		/* nodes */
+
+/* Whether a fold may be the best: not where every size is a power of two, and only for vectors
+ * that are short beside the steps. */
+static bool may_fold(const struct coll_make_query *q, const struct coll_made *best)
+{
+	int n = topo_ranks(q->topo);
+
+	return q->kind == COLL_ALLREDUCE && n <= MAX_FOLDED && (n & (n - 1)) && q->cost->forwards &&
+	       (double)q->cost->size_bytes * 8e9 / (double)q->cost->link_bps <
+		       (double)best->time_ns;
+}
+
+static int offer_folding(const struct coll_make_query *q, struct coll_made *best, struct err *err)
+{
+	struct torus_shape *shape;
+	int rc = torus_shape_new(q->topo, q->fabric, true, &shape, err);
+
+	for (size_t i = 0; rc == 0 && i < sizeof(folding) / sizeof(folding[0]); i++) {
+		struct coll_made one = { .batches = 1 };
+
+		rc = make_spec(q, shape, &folding[i], &one, err);
+		if (rc == WEFT_EUNSUPPORTED || rc == WEFT_ELIMIT) {
+			err_clear(err);
+			rc = 0;
+		} else if (rc == 0) {
+			rc = make_offer(q, &one, best, err);
+		}
+	}
+	torus_shape_free(shape);
+	return rc;
+}
+
 /* One on coordinates: of "auto" the fastest, where it gains on the best so far. */
 int make_by_torus(const struct coll_make_query *q, const struct coll_algorithm *self,
 		  struct coll_made *best, struct err *err)
@@ -156,7 +195,10 @@ int make_by_torus(const struct coll_make_query *q, const struct coll_algorithm *
 		err_clear(err);
 		return 0;
 	}
-	return one.sched ? make_offer(q, &one, best, err) : 0;
+	if (one.sched && (rc = make_offer(q, &one, best, err))) {
+		return rc;
+	}
+	return may_fold(q, best) ? offer_folding(q, best, err) : 0;
 }
 
 int coll_make_torus(const struct coll_make_query *q, struct coll_made *out, struct err *err)

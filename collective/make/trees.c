@@ -23,6 +23,11 @@ static int pack_both(const struct topo *t, struct coll_forest *f, struct err *er
 	return rc;
 }
 
+/* Roots times nodes times arcs up to which "auto" takes the program of least cost: where switches
+ * make trees unlike, and where all are terminals. */
+#define MAX_COST_SWITCHED 100000
+#define MAX_COST_PLAIN 1000
+
 /* All that reaches the best rate, by a program; min_cost: at the least cost. */
 static int find_rate(const struct coll_make_query *q, bool min_cost, const struct topo *t,
 		     struct coll_forest *f, struct err *err)
@@ -32,6 +37,9 @@ static int find_rate(const struct coll_make_query *q, bool min_cost, const struc
 	struct coll_rate rate;
 	int rc;
 
+	if (min_cost && !q->algorithm) {
+		opt.max_work = topo_ranks(t) < topo_n(t) ? MAX_COST_SWITCHED : MAX_COST_PLAIN;
+	}
 	coll_rate_init(&rate);
 	rc = coll_rate_forest(t, &demand, &opt, &rate, f, err);
 	coll_rate_fini(&rate);
@@ -76,6 +84,7 @@ int make_forest(const struct coll_make_query *q, bool joint, struct coll_made *m
 	const struct topo *t = q->physical ? q->physical : q->topo;
 	struct coll_stagger_options opt = {
 		.kind = q->kind, .cost = q->cost, .batches = q->batches,
+		.max_transfers = q->max_transfers,
 		.steps_worth = q->steps_worth > 0 ? q->steps_worth : COLL_STEPS_WORTH,
 	};
 	struct coll_stagger_info info = { 0 };

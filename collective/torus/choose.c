@@ -24,6 +24,7 @@ struct torus_search {
 	const struct coll_cost *cost;
 	const struct torus_spec *fixed;
 	int64_t max_work;
+	bool one_port;		/* of mixed radices */
 	struct torus_spec best;
 	double best_ns;
 };
@@ -331,7 +332,7 @@ static int try_radices(struct torus_search *k, struct err *err)
 		struct torus_spec spec = { .lines = TORUS_LEVELS };
 
 		from.best_ns = HUGE_VAL;
-		spec.one_port = k->fixed && k->fixed->one_port;
+		spec.one_port = k->one_port;
 		if (i % 2 && is_square(k->shape)) {
 			continue;
 		}
@@ -348,6 +349,19 @@ static int try_radices(struct torus_search *k, struct err *err)
 	}
 	*k = all;
 	return rc;
+}
+
+/* By one port what one link would pass of the vector is in one collective, of fewer messages: for
+ * short vectors only. */
+static int try_one_port(struct torus_search *k, struct err *err)
+{
+	double link_ns = (double)k->cost->size_bytes * 8e9 / (double)k->cost->link_bps;
+
+	if (k->fixed || link_ns > k->best_ns) {
+		return 0;
+	}
+	k->one_port = true;
+	return try_radices(k, err);
 }
 
 /* Radices that are given, with the best number of rounds. */
@@ -395,7 +409,8 @@ int torus_choose(struct torus_shape *s, enum coll_kind kind, const struct coll_c
 		 const struct torus_spec *fixed, struct torus_spec *out, struct err *err)
 {
 	struct torus_search k = { .shape = s, .kind = kind, .cost = cost, .fixed = fixed,
-				  .best_ns = HUGE_VAL, .max_work = work_so_far(s) + MAX_WORK };
+				  .best_ns = HUGE_VAL, .max_work = work_so_far(s) + MAX_WORK,
+				  .one_port = fixed && fixed->one_port };
 	bool given = fixed && fixed->lines == TORUS_LEVELS && fixed->radices[0].n > 0;
 	int rc = check_neighbours(s, err);
 
@@ -403,7 +418,7 @@ int torus_choose(struct torus_shape *s, enum coll_kind kind, const struct coll_c
 		rc = given ? try_given(&k, err) : try_plain(&k, err);
 	}
 	if (rc == 0 && !given && wants(&k, TORUS_LEVELS)) {
-		rc = try_radices(&k, err);
+		(void)((rc = try_radices(&k, err)) || (rc = try_one_port(&k, err)));
 	}
 	*out = k.best;
 	if (rc == 0 && k.best_ns == HUGE_VAL) {

@@ -4,7 +4,7 @@
  * The plan of the fabric is made from the committed intent, and every job on
  * switches that has lost circuits gets a schedule on the arcs that are left:
  * the digraph without them, all-to-all by the flow that goes on from that of
- * the whole (mcf_without), other collectives breadth first. Jobs on rings are
+ * the whole (mcf_without), other collectives by what is the fastest there. Jobs on rings are
  * planned without the parts that failed. Nothing here changes a device.
  */
 #include <stdlib.h>

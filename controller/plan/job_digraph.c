@@ -422,11 +422,17 @@ static void name_schedule(struct coll_sched *s, const char *job, const char *fab
 {
 	struct buf name = { 0 };
 
+	/* Where all nodes are ranks a schedule may be on their links themselves. */
+	buf_printf(&name, "%s on %s", job, fabric);
+	if (!coll_is_embedded(s)) {
+		coll_set_topo_name(s, buf_cstr(&name));
+		buf_fini(&name);
+		return;
+	}
+	coll_set_physical_name(s, buf_cstr(&name));
+	buf_fini(&name);
 	buf_printf(&name, "ranks of %s", job);
 	coll_set_topo_name(s, buf_cstr(&name));
-	buf_fini(&name);
-	buf_printf(&name, "%s on %s", job, fabric);
-	coll_set_physical_name(s, buf_cstr(&name));
 	buf_fini(&name);
 }
 
@@ -434,24 +440,17 @@ int plan_embed(const struct model_fabric *f, const struct plan_job *pj, const st
 	       const bool *dropped, struct coll_sched **out, const char **algorithm,
 	       struct err *err)
 {
-	const struct model_job *job = &f->jobs[pj->job];
-	struct plan_job logical = { .job = pj->job };
-	struct topo *seen, *there = NULL;
+	struct coll_fabric inside = { .name = f->name, .routing = COLL_ROUTING_MINIMAL_SPLIT };
+	struct topo *seen = NULL;
 	int rc = see_ranks(f, pj, whole, dropped, &seen, err);
 
 	*out = NULL;
-	if (rc || (rc = plan_synthesise(job, &logical, seen, err)) ||
-	    (rc = plan_copy_alive(whole, dropped, &there, err))) {
-		goto out;
+	if (rc == 0 && (rc = plan_copy_alive(whole, dropped, &inside.topo, err)) == 0 &&
+	    (rc = plan_make_inside(f, pj, seen, &inside, out, algorithm, err)) == 0) {
+		name_schedule(*out, f->jobs[pj->job].name, f->name);
 	}
-	rc = coll_embed(logical.sched, there, COLL_ROUTING_MINIMAL_SPLIT, 0, out, err);
-	if (!rc) {
-		name_schedule(*out, job->name, f->name);
-		*algorithm = logical.algorithm;
-	}
-out:
-	coll_free(logical.sched);
-	mcf_free(logical.flow);
+	topo_free(inside.topo);
+	topo_free(seen);
 	return rc;
 }
 

@@ -115,10 +115,12 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 /* Circuits for the arcs of pj->sched's digraph, switch by switch; where fibres
  * join the job's switches it is added to ctx->trunk_jobs. switch_job.c */
 int plan_find_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
-/* A schedule of the job by its algorithm, into pj->sched; topo is freed or handed
- * over. switch_job.c */
-int plan_synthesise(const struct model_job *job, struct plan_job *pj, struct topo *topo,
-		    struct err *err);
+/* The best schedule of the job on what its ranks see of what is inside its hosts, embedded there,
+ * or made there. Both stay the caller's. switch_job.c */
+struct coll_fabric;
+int plan_make_inside(const struct model_fabric *f, const struct plan_job *pj,
+		     const struct topo *seen, const struct coll_fabric *inside,
+		     struct coll_sched **out, const char **algorithm, struct err *err);
 /* Verifies pj->sched and fills in its times and the gap between them. switch_job.c */
 int plan_time_job(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 /* Plans a job with ranks inside its hosts: circuits first, then, once all have

@@ -19,6 +19,7 @@
 #define FINE_FILL 16			/* as many, and weights need no more batches */
 #define STEPS_WORTH 1000		/* without a cost so many cost as much as the limit */
 #define FREE_SHARE 1000000		/* where a cost says that steps are for nothing */
+#define WORTH_MANY 1.05			/* by so much faster, before much work is spent */
 #define BALANCE 0.15			/* of the best numbers of steps that were measured */
 
 /* A run and what it cost. */
@@ -251,6 +252,21 @@ static int try_levels(struct stagger_search *c)
 	return try_one(c, at);
 }
 
+/* The same in many batches, where what the theorem says of them before they are made is worth the
+ * work: no run of few is as good. */
+static int try_many_levels(struct stagger_search *c)
+{
+	int64_t given = c->s->opt->max_transfers, room = 4 * WORK;
+	double most = (double)((given > 0 && given < room ? given : room) / c->moves);
+	double behind = c->s->deepest - 1;
+	double best = sqrt(behind * c->limit / c->step_price), k = best < most ? best : most;
+	double price = (k + behind) * c->step_price + c->limit * (1 + behind / k);
+	struct stagger_try at = { .least = 1, .batches = (int64_t)k, .steps = k, .in_turn = k };
+
+	price *= k * (double)c->moves > (double)WORK ? WORTH_MANY : 1;
+	return c->batches == 0 && k >= 2 && price < c->best.price ? try_one(c, at) : 0;
+}
+
 /* The best that is found for a part from one number of steps on, or from theorem 4's, in so many
  * batches (0: chosen). */
 static int search(struct stagger_search *c, enum stagger_part part, int64_t batches)
@@ -274,7 +290,8 @@ static int search(struct stagger_search *c, enum stagger_part part, int64_t batc
 	(void)((rc = try_one(c, at)) || (rc = search_steps(c, 0.7)) ||
 	       (rc = search_steps(c, 1.4)) || (rc = try_levels(c)));
 	c->work = c->work > WORK / 2 ? c->work : WORK / 2;
-	return rc ? rc : search_around(c);
+	(void)(rc || (rc = search_around(c)) || (rc = try_many_levels(c)));
+	return rc;
 }
 
 /* An all-reduce has sums and copies at the same time, or one after the other. */

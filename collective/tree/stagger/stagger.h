@@ -12,6 +12,7 @@ struct coll_stagger_options {
 	int steps_worth;	/* 0: 1000 */
 	int batches;		/* 0: chosen; else a tree of the least weight passes so many, all
 				 * of them alike */
+	int64_t max_transfers;	/* beyond which long pipelines are not cut; 0: 3 million */
 };
 
 /* What a schedule is made of. */

@@ -105,23 +105,22 @@ static void take_made(struct coll_made *made, struct coll_sched **sched, struct 
 	coll_made_fini(made);
 }
 
-/* All-to-all from a flow, the others breadth first, where the job names no algorithm. */
-int plan_synthesise(const struct model_job *job, struct plan_job *pj, struct topo *topo,
-		    struct err *err)
+int plan_make_inside(const struct model_fabric *f, const struct plan_job *pj,
+		     const struct topo *seen, const struct coll_fabric *inside,
+		     struct coll_sched **out, const char **algorithm, struct err *err)
 {
-	enum coll_kind kind = job->collective;
-	struct coll_make_query q = coll_make_job(kind, job->made_by || kind == COLL_ALLTOALL
-						 ? job->made_by : coll_algorithm_find("bfb", kind),
-						 topo, NULL);
+	const struct model_job *job = &f->jobs[pj->job];
+	struct coll_cost cost = plan_job_cost(f, pj);
+	struct coll_make_query q = coll_make_job(job->collective, job->made_by, seen, &cost);
 	struct coll_made made;
 	int rc;
 
-	/* What is made is embedded in what is inside hosts, where nothing else is. */
-	q.links_only = true;
+	q.fabric = inside;
+	q.physical = inside->topo;
+	q.links_only = hosts_say(f, job, MODEL_FORWARDS_NO, false);
 	rc = coll_make(&q, &made, err);
-	topo_free(topo);
-	pj->algorithm = rc ? NULL : made.algorithm->name;
-	take_made(&made, &pj->sched, &pj->flow);
+	*algorithm = rc ? NULL : made.algorithm->name;
+	take_made(&made, out, NULL);
 	return rc;
 }
 
@@ -130,8 +129,7 @@ int plan_reschedule(const struct plan_ctx *ctx, const struct plan_job *pj, const
 {
 	enum coll_kind kind = ctx->fabric->jobs[pj->job].collective;
 	struct coll_cost cost = cost_of(ctx, pj);
-	struct coll_make_query q = coll_make_job(kind, coll_algorithm_find("bfb", kind), NULL,
-						 NULL);
+	struct coll_make_query q = coll_make_job(kind, NULL, NULL, &cost);
 	struct coll_made made;
 	const char *algorithm;
 	struct topo *t;
@@ -145,11 +143,10 @@ int plan_reschedule(const struct plan_ctx *ctx, const struct plan_job *pj, const
 	if (rc) {
 		return rc;
 	}
-	if (coll_has_root(kind)) {
-		q.cost = &cost;
-	} else if (kind == COLL_ALLTOALL) {
+	q.links_only = hosts_say(ctx->fabric, &ctx->fabric->jobs[pj->job], MODEL_FORWARDS_NO,
+				 false);
+	if (kind == COLL_ALLTOALL) {
 		q.algorithm = coll_algorithm_find(pj->algorithm, kind);
-		q.cost = &cost;
 		q.pairs.before = (struct coll_flow_before){ pj->flow, coll_topo(pj->sched),
 							    dropped };
 	}
