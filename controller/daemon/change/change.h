@@ -125,6 +125,9 @@ struct change_partners {
 	void (*prepare)(struct plan_request *r, void *arg);
 	void (*planned)(const struct plan *p, void *arg);
 	void (*ready)(int stage, void *arg);
+	/* Before `ended`: may the others know of the part? If not, it is to a client as if it had
+	 * not begun: what was asked with the same id elsewhere may yet be done. */
+	bool (*is_known)(void *arg);
 	void (*ended)(const struct apply_result *res, int rc, const struct err *err, void *arg);
 	/* The part is to be stopped, if it can still be. */
 	void (*cancel)(void *arg);

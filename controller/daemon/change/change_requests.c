@@ -257,14 +257,19 @@ static void end_change(struct running_change *c, const struct apply_result *res,
 	void (*ended)(int rc, const struct err *err, void *arg) = c->ended;
 	void *ended_arg = c->ended_arg;
 	bool moved = c->started && hosts_moved_routes(all->hosts);
+	bool known = !c->is_part || all->partners.is_known(all->partners.arg);
 
 	res = res ? res : &none;
 	log_end(c, res, rc, err);
-	if (c->order.request_id[0]) {
+	if (c->order.request_id[0] && known) {
 		remember(all, c, res, rc, err);
 	}
 	for (size_t i = 0; i < c->watchers.n; i++) {
-		send_result(c->watchers.v[i], res, rc, err);
+		if (known) {
+			send_result(c->watchers.v[i], res, rc, err);
+		} else {
+			rpc_finish_err(c->watchers.v[i], err);
+		}
 	}
 	c->watchers.n = 0;
 	announce_end(c, res, rc, err);

@@ -417,12 +417,19 @@ static void forget(struct joint *j)
 	memset(j->gone_ns, 0, sizeof(j->gone_ns));
 }
 
+static bool is_known(void *arg)
+{
+	const struct joint *j = arg;
+
+	return j->id || (j->asked && j->asked->tried);
+}
+
 /* The part is over here. A failure is everybody's, unless no other has been asked. */
 static void ended(const struct apply_result *res, int rc, const struct err *err, void *arg)
 {
 	struct joint *j = arg;
 
-	if (!j->id && !(j->asked && j->asked->tried)) {
+	if (!is_known(j)) {
 		forget(j);
 		return;
 	}
@@ -873,7 +880,7 @@ int joint_new(struct daemon_env *env, const struct joint_config *cfg,
 	struct joint *j = x_new(1, sizeof(*j));
 	const struct change_partners partners = {
 		.ask = ask, .prepare = prepare, .planned = planned, .ready = ready,
-		.cancel = cancel, .ended = ended, .arg = j,
+		.cancel = cancel, .is_known = is_known, .ended = ended, .arg = j,
 	};
 	int r;
 

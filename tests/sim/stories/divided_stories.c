@@ -294,9 +294,33 @@ static void apply_twice(int round)
 	check(fabric == second, "by all");
 }
 
+/* One request of a client, at two rows: the one that is too late knows nothing of its end. */
+static void ask_both(void)
+{
+	static const char one[] = "apply -f fabric4.yaml -m same --request-id same";
+	struct command *a, *b;
+
+	ask_row(2);
+	a = begin("%s", one);
+	ask_row(3);
+	b = begin("%s", one);
+	check((finish(a) == 0) + (finish(b) == 0) == 1, "of one request at two rows one is made");
+	await(QUIET_S, "no change is open any more", all_quiet());
+	check(agreed() == 1, "by all");
+	for (int row = 2; row < ROWS; row++) {
+		ask_row(row);
+		expect(0, "and is refused at neither when it is asked again", "%s", one);
+		await(QUIET_S, "no change is open any more", all_quiet());
+	}
+	ask_row(0);
+	expect(0, "back", "apply -f fabric0.yaml -m again");
+	await_agreed(0, "all agree");
+}
+
 static void apply_at_once(void)
 {
 	begin_agreed();
+	ask_both();
 	for (int i = 0; i < AT_ONCE; i++) {
 		apply_twice(i);
 	}
