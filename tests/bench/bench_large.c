@@ -27,6 +27,7 @@
 #include "lib/base/clock.h"
 #include "lib/rpc/rpc.h"
 #include "tests/bench/program.h"
+#include "tests/unit/daemon/plan_program.h"
 #include "weft/v1/weft.pb-c.h"
 
 #define TIMEOUT_MS 300000

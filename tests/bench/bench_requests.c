@@ -19,6 +19,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/rpc/rpc.h"
+#include "tests/unit/daemon/plan_program.h"
 #include "weft/v1/jobs.pb-c.h"
 #include "weft/v1/weft.pb-c.h"
 

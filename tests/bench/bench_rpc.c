@@ -20,6 +20,7 @@
 #include "grpc/health/v1/health.pb-c.h"
 #include "lib/base/clock.h"
 #include "lib/rpc/rpc.h"
+#include "tests/unit/daemon/plan_program.h"
 #include "weft/v1/weft.pb-c.h"
 
 #define CONNS 8

@@ -21,6 +21,7 @@
 #include "lib/base/clock.h"
 #include "lib/rpc/rpc.h"
 #include "tests/bench/program.h"
+#include "tests/unit/daemon/plan_program.h"
 #include "weft/v1/weft.pb-c.h"
 
 #define CALLS 1000
