@@ -30,6 +30,12 @@ has out "of the right kind" '^Content-Type: text/plain; version=0.0.4'
 tap "one change was committed"
 [[ $(value 'weft_device_up{device="ocs0",driver="polatis-scpi"}') == 1 ]]
 tap "the switch answers"
+[[ $(value process_resident_memory_bytes) -gt 1000000 &&
+	$(awk '/VmRSS/ { print $2 * 1024 }' "/proc/${PID[weftd]}/status") -gt \
+	$(( $(value process_resident_memory_bytes) / 2 )) &&
+	$(value process_start_time_seconds) -le $(date +%s) &&
+	$(value process_start_time_seconds) -gt $(( $(date +%s) - 600 )) ]]
+tap "weftd as a process"
 [[ $(value weft_generation) == $(weft status --format json | jq .generation) ]]
 tap "the generation is that of status"
 [[ $(value 'weft_device_operation_duration_seconds_count{device="ocs0",op="change"}') -ge 1 ]]

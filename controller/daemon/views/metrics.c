@@ -13,6 +13,7 @@
 #include "controller/daemon/views/private.h"
 #include "controller/proto_convert/report.h"
 #include "lib/base/alloc.h"
+#include "lib/base/clock.h"
 #include "lib/base/buf.h"
 #include "lib/base/version.h"
 #include "lib/http/http.h"
@@ -35,6 +36,7 @@ struct metrics {
 	int64_t handled[MAX_METHODS][RPC_UNAUTHENTICATED + 1];	/* by status */
 	int64_t plans, plans_failed;	/* made or not */
 	int64_t plan_ns;		/* on workers, all together */
+	int64_t started_ns;		/* wall clock */
 };
 
 /* ---- counting ------------------------------------------------------------ */
@@ -491,6 +493,25 @@ static void write_answers(const struct metrics *m, struct buf *b)
 	}
 }
 
+/* By the names that Prometheus has for every process. */
+static void write_process(const struct metrics *m, struct buf *b)
+{
+	uv_rusage_t use = { 0 };
+	size_t bytes = 0;
+
+	uv_getrusage(&use);
+	uv_resident_set_memory(&bytes);
+	head(b, "process_cpu_seconds_total", "counter", "Processor time of weftd, in user and in "
+	     "system.");
+	buf_printf(b, "process_cpu_seconds_total %.6f\n",
+		   (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+			   1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec));
+	write_value(b, "process_resident_memory_bytes", "gauge", "Memory of weftd.",
+		    (int64_t)bytes);
+	write_value(b, "process_start_time_seconds", "gauge", "When weftd started, since 1970.",
+		    m->started_ns / (int64_t)NS_PER_S);
+}
+
 /* Everything, in the order in which people look for it. O(devices x ports). */
 static void write_all(const struct metrics *m, struct buf *b)
 {
@@ -520,6 +541,7 @@ static void write_all(const struct metrics *m, struct buf *b)
 	for (size_t i = 0; i < sizeof(gauges) / sizeof(*gauges); i++) {
 		write_value(b, gauges[i].name, "gauge", gauges[i].help, gauges[i].value);
 	}
+	write_process(m, b);
 	write_problems(v, b);
 	write_devices(env, b);
 	write_changes(m, b);
@@ -577,7 +599,8 @@ struct metrics *metrics_new(const struct views *views, const struct rpc_method *
 {
 	struct metrics *m = x_new(1, sizeof(*m));
 
-	*m = (struct metrics){ .views = views, .methods = methods };
+	*m = (struct metrics){ .views = views, .methods = methods,
+			       .started_ns = clk_wall_ns() };
 	return m;
 }
 
