@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # weft. The two commands a new user needs: `make demo` and `make check`.
 #
 # BUILD  folder for everything that is generated (default: build)

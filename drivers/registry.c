@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The drivers that are built in, and how a device finds its own by name. A new
  * driver is a line in this table, sorted by name, and its declaration in

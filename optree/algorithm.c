@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The algorithms: their names, and what each needs of a ring. */
 #include <string.h>
 

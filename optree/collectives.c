@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All collectives on rings: the entry of the room. A reduce-scatter is an all-gather with
  * time and arcs reversed, an all-reduce that followed by the all-gather. */
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Composed all-gathers: levels that halve, third, ... the distance between
  * the nodes that hold an item, far ones first. FORMULAS' direct and relay

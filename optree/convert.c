@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Written schedules: one after the other, and an all-gather made a reduction. A
  * reduce-scatter is an all-gather with time and arcs reversed, each copy becoming a

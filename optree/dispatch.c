@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The all-gather: one entry for all algorithms, and the choice between them.
  * Composed plans and the ring come as the symmetric form and are proven as

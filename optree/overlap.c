@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time of a symmetric schedule when idle channels are retuned while others
  * carry data. All lightpaths of a class and length are tuned alike, so a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What parameters are refused: numbers out of range, and light or nodes that the ring does not
  * have. */
 #include "optree/private.h"

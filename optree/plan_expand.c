@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A plan written out as a schedule with its light. An all-gather is written by its form, and
  * converted where the plan is of a reduction; with overlap of retuning every resonator is

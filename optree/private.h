@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private to the room: what parameters say of the ring, the symmetric form of schedules,
  * composed levels, plans, broadcast and the retuning of resonators. */
 #ifndef WEFT_OPTREE_PRIVATE_H

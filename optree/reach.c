@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How far light goes within the loss budget, and what is said where that is not enough. */
 #include "optree/private.h"
 

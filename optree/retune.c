@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When resonators are set: each as soon as the light that touched it last is
  * gone. A step then begins when the last of its resonators is ready.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The proof of a timeline of retuning: a replay of the ring, one state for each
  * resonator. It shares nothing with retune.c but the timeline.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All-to-all on a ring: every item goes the shorter way round, or where one
  * direction has more channels the one that takes less time, on a line the

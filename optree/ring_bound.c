@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What no collective on the ring can beat, whatever its lightpaths.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A symmetric schedule as a picture. Above: channels over time, for each direction, a box
  * for each move of each step, from when its data begins to when it ends; what lies

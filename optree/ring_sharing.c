@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs on a part of a ring: some of its channels, some of its nodes, or a
  * segment. */
 #include "optree/private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules written lightpath by lightpath: their digraph, and the light of each. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A symmetric schedule written out: every node's transfers and lightpaths, on
  * a digraph with one arc for each node and kind of lightpath (direction and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The proof of symmetric schedules: it replays node 0's item alone and checks each class of
  * lightpaths once; rotation extends both to all nodes.

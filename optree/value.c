@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A plan as a value: made of a symmetric form, and freed. */
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # large_fabric.sh PODS HOSTS SWITCHES PORTS ADDRESS: prints a fabric of pods. Each
 # has HOSTS hosts, a multiple of eight, with two ports on each of SWITCHES
 # switches of PORTS ports; its jobs fill it: half of the hosts one job, the

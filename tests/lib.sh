@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by the scripts in tests/ and configs/demo: a scratch folder, real
 # emulators and a real weftd on loopback, and TAP lines. Everything started
 # is ended by its process id.

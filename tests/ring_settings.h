@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What tests and benchmarks ask of ring programs. */
 #ifndef WEFT_TESTS_RING_SETTINGS_H
 #define WEFT_TESTS_RING_SETTINGS_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by scripts that run a real Slurm on loopback: munged with a key of its
 # own, slurmctld, and a slurmd a node, all in one network namespace or on ports
 # that were free. No systemd, no cgroups, no /etc/slurm.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Edge lists that people write; see topo_from_edges() in topology.h.
  *

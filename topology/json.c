@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Topology files: JSON that programs write; see topo_from_json() in topology.h.
  *

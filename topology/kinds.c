@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kinds of nodes: their names, what they can do, and their order; see topology.h. */
 #include <assert.h>
 #include <string.h>

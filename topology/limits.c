@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared limits: sets of arcs with a capacity of their own; see topology.h.
  *

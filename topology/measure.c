@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Distances between terminals, degrees and symmetry of arcs; see topology.h. The searches keep
  * their queues on the stack (node numbers are bounded): they cannot fail. */
 #include <assert.h>

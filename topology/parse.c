@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Expressions such as "L3(C(16,{3,4}))".
  *

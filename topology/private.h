@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of topology/ share: the digraph itself, the tree that an expression
  * is read into, what a family has to say to be measured and built, and translations.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Balancing the links into a node: the exact solution of eq. (3) and its integer
  * forms.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The balancing program of direct-connect-topologies eq. (3), eq. (13) with
  * unequal capacities: what node u takes over each of its links at distance

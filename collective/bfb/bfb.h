@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Breadth-first broadcast: schedules of all-gather, reduce-scatter and
  * all-reduce in which every shard travels along shortest paths only, with the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The largest loads of a digraph by distance, for all nodes at once.
  *

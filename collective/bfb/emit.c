@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whole chunks of what the programs say, node by node, as transfers of the schedule.
  *

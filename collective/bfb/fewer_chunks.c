@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules of fewer chunks, for runtimes. */
 #include "collective/bfb/bfb.h"
 #include "collective/schedule/schedule.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All-gather by flooding: in every step each node takes over each link what it lacks.
  *

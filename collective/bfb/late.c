@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Schedules that are not breadth-first: late takers and staggered pieces.
  *

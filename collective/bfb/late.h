@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Private to schedules in which some nodes take a shard later than breadth-first
  * broadcast would give it to them, late*.c: the pieces of a shard and when each node has

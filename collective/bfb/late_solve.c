@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The least loads of the steps, and the sizes of the pieces.
  *

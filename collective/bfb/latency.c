@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Balancing with latencies, eq. (13) of direct-connect-topologies.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Breadth-first broadcast on links with latencies of their own: chunks by the
  * time at which each level is done. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether the links of a node carry a level within a load, without a network of
  * flows: bounds.c asks it for every node that counting does not settle.

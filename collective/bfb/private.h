@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Private to breadth-first broadcast, bfb*.c: one direction of a digraph, the
  * view of one node, and what is scheduled.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The programs of all nodes of one direction are solved: for their loads or,
  * with latencies, for the times of the levels. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The links into a node, who can use them, and the program that balances them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bounds of time by steps, hops, messages and volume together, of schedules over routes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Potentials that prove how much volume few steps need, and how long they wait for it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* T(K), and the least of them: bound.h says why it is one. */
 #include <math.h>
 

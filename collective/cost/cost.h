@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Least cost at the best rate: linear programs over all ways in which data can spread.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The digraph that is searched for trees, and its rows: what symmetry leaves of t.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The best rate and the least cost: from collectives to blocks of a program, and its result.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pricing: how a root's data can spread at the least price, for prices of arcs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of collective/cost share: the digraph that is searched, and its columns. */
 #ifndef WEFT_COLLECTIVE_COST_PRIVATE_H
 #define WEFT_COLLECTIVE_COST_PRIVATE_H

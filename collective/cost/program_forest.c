@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Forests out of programs: the columns that are used are trees, with their weights as shares.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Dimension-order: terminals as digits, and paths that set one digit after the other.
  *

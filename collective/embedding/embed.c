@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Embedding a schedule: its group, its transfers, then routes for the arcs that carry.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Embedding schedules: routes for the arcs of a logical digraph over a physical one.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Routes from a file: {"routes": [[source, target, weight, [node, node, ...]], ...]}.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Minimal-split: the nodes of all shortest paths, whose levels are distances. Those from one
  * node serve all to which an automorphism takes it. */
 #include <string.h>

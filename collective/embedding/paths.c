@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Routes of a logical arc as paths level by level, and their shares.
  *

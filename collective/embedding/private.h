@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the rules for routes share: paths of one logical arc, level by level. */
 #ifndef WEFT_COLLECTIVE_EMBEDDING_PRIVATE_H
 #define WEFT_COLLECTIVE_EMBEDDING_PRIVATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Another group for a compact schedule, where its own is none of the physical digraph.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Digraphs whose schedules are known to be bandwidth-optimal, by table 3 of
  * the direct-connect topologies paper: families, small ones that no formula makes, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Candidates for a frontier: sets that keep what nothing else beats, and the
  * exact figures of one, computed on its digraph.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Groups of a given order that Cayley graphs are searched on: Z_m : Z_k with and without a
  * carry, Z_m : (Z_k x Z_l), and Z_p^j : Z_k by random matrices, for p a prime power. Of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Levels of a Cayley graph, breadth first from the identity, and whether broadcast along
  * them meets the bandwidth bound. A level is balanced when Hall's condition holds for every set of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Groups of permutations that Cayley graphs are searched on: those that no product of cyclic groups
  * has, PSL(2,p), PGL(2,p), A_m and S_m, also times a cyclic group; and of the many groups

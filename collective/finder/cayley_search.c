@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cayley graphs whose breadth-first broadcast meets the bandwidth bound in few steps.
  *

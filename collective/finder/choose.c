@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Topologies by the time of the schedule that each would get, the fastest first.
  *

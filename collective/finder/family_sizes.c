@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Families of digraphs of a size, with their diameters in closed form. */
 #include <stdarg.h>
 #include <stdio.h>

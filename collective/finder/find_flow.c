@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Digraphs for all-to-all: every family that has the size and the ports is built,
  * ordered by the sum of its distances, and solved in that order.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The best digraphs to build for n nodes of d ports, with their schedules.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft-frontiers FILE SETS SEED [FROM TO]: improves a table of frontiers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Candidates, the bases that the finder knows or searches for, and the table
  * of frontiers that weft has in it.

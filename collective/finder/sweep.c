@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Frontiers of many queries on several threads. */
 #include <pthread.h>
 #include <stdatomic.h>

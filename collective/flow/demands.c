@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Demands: a matrix of what each terminal sends to each other, read from
  * numbers that people or programs wrote.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Link-disjoint paths by the cheapest maximum flow: with every arc of capacity
  * and cost 1 it is a largest set of paths without a common arc, and among

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All-to-all as a multicommodity flow: every terminal sends one unit to
  * every other, and the largest use of an arc relative to its capacity, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checks exact proofs of all-to-all optima. Nothing of the
  * solver's is used: capacities are read from the topology, orbits are built

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Linear programs of the all-to-all flow, row by row as the paper has them:
  * conservation at every node for a commodity (a pair, or a source to all its

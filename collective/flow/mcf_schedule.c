@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a flow to a schedule, in three steps that each lose a little of the
  * rate: weighted paths of every pair, whole chunks on the paths, and steps in

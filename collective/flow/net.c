@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The digraph as flows see it: no loops, parallel arcs as one of their summed
  * capacity, arcs by tail and by head. The arcs of the topology behind one of

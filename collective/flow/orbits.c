@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Orbits of nodes and arcs under the automorphism group.
  *

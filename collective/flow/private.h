@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the flow solver share: the capacitated net and its symmetry,
  * the state of the multiplicative-weights solver and of its certificates, paths

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Moving flow from detours to cheapest paths, one detour at a time.
  *

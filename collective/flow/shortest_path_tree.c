@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Trees of cheapest paths, kept from pass to pass. */
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps by first fit: chunk after chunk takes for every hop the first step
  * with room. A row of pointers to the next step with room, compressed on the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps by staggering. Chunks wait at each arc in lists,
  * one for every slot, so that a step touches only what moves in it. What

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One path a pair: shortest paths that avoid loaded arcs, then a local search
  * on a steep function of the loads, then the integer program on the paths that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Routes and layers chosen together. A pair's cheapest
  * path is tried in every layer; when it closes a cycle in all of them, paths

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One path of each pair and the loads that they make, the weights that lead
  * the search, and the integer program that chooses among given paths: a binary

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Layers by incremental topological order. Each layer keeps
  * its arcs in an order that all its dependencies follow. A new dependency

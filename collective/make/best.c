@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The best schedule of all algorithms that are asked for. */
 #include "collective/make/private.h"
 

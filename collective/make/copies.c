@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All-gather, reduce-scatter and all-reduce but on coordinates (torus.c): what is offered.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The best schedule for a collective on a digraph, of all that weft can make: one list for the
  * command line and for jobs.

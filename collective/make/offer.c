@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What algorithms predict and offer: embedded, replayed, timed, kept where it is the best so far.
  * */
 #include <math.h>

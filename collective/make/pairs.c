@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All-to-all: from a flow, from paths that are searched for, or from a flow over steps. */
 #include <math.h>
 

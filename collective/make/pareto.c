@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What there is to choose from: schedules that no other known one beats in steps and in T_B.
  *

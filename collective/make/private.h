@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of this room share. */
 #ifndef WEFT_COLLECTIVE_MAKE_PRIVATE_H
 #define WEFT_COLLECTIVE_MAKE_PRIVATE_H

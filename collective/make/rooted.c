@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Broadcast, reduce, gather and scatter. */
 #include "collective/make/private.h"
 #include "lib/base/number/rat.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Swing and its relatives on digraphs whose ranks have coordinates.
  *

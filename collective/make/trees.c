@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules along trees of all ranks: the forest for a collective, and its figures. */
 #include "collective/cost/cost.h"
 #include "collective/make/private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Proving a route table. Nothing here is shared with what assigns layers or
  * follows chunks: a layer is free of deadlock when taking away arcs that wait

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Route tables of single paths, as collective/flow chooses them. It sees parallel
  * arcs as one of their sum; here each route takes, of the parallel arcs along its

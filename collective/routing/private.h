@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What writing, reading and checking route tables share. */
 #ifndef WEFT_COLLECTIVE_ROUTING_PRIVATE_H
 #define WEFT_COLLECTIVE_ROUTING_PRIVATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading route tables. JSON and messages call the same three functions (head,
  * row, port), which check every number against the topology, so that an error is

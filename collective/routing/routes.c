@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Route tables out of schedules, and writing them. The chunks of a pair are
  * followed through the steps; those that take the same arcs are one route.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Route tables for fabrics that route by the source: for every pair and every
  * route of it the ports that a packet leaves by, hop after hop, the chunks of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Route tables out of JSON: types are checked here, values by routes_load_*. */
 #include <jansson.h>
 #include <string.h>

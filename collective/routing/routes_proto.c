@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Route tables as weft.v1.RouteTable messages, a column a field: packed numbers
  * of one kind take little room, and a table of 1000 nodes has a million routes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Times of a schedule in the alpha-beta model, with costs of hops and messages.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bounds by cuts: what has to cross the boundary of a set of nodes, in time.
  *

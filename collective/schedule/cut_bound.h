@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lower bounds by cuts, for those who have a digraph and no schedule yet. */
 #ifndef WEFT_COLLECTIVE_SCHEDULE_CUT_BOUND_H
 #define WEFT_COLLECTIVE_SCHEDULE_CUT_BOUND_H

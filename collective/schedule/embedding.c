@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Embeddings: the routes of logical arcs over a physical digraph.
  *

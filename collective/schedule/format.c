@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tables of schedule files, shared by the JSON and the protobuf form.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Light that changes between the steps of a schedule. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where nodes and arcs of a schedule are in a fabric: names that a schedule carries along. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of this room share: the schedule as a struct, its loads step by
  * step, which measuring and costing walk through, and the tables of its files. */
 #ifndef WEFT_COLLECTIVE_SCHEDULE_PRIVATE_H

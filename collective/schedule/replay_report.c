@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a schedule's replay reports: loads, and lower bounds of them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The schedule as a container: transfers and light of a digraph that it owns.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Collective schedules: which chunk crosses which arc in which step.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Schedules made from schedules: reversed in time, one after the other, and with
  * other numbers for the nodes. Compact schedules stay so.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A compact schedule written out: all of it, or the part of one rank. Either has
  * no group; its digraph stays whole. */
 #include <stdlib.h>

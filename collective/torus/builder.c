@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Building a schedule on coordinates: the digraph of partners, the group, and arcs by coordinate.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which algorithm is the fastest: a search by torus_time.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines: what each node of a dimension sends in each step of a reduce-scatter.
  *

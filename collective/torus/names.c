@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Algorithms as people write them. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The links of a line: what a message from one coordinate to another puts on which of them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The links of a line of a dimension, and routes over them. */
 #ifndef WEFT_COLLECTIVE_TORUS_NET_H
 #define WEFT_COLLECTIVE_TORUS_NET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of this room share: lines, and the rounds in which collectives go through them. */
 #ifndef WEFT_COLLECTIVE_TORUS_PRIVATE_H
 #define WEFT_COLLECTIVE_TORUS_PRIVATE_H

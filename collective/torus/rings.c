@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hamiltonian rings on two dimensions (section 2.3.1).
  *

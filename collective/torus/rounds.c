@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rounds: in which order each collective goes through the levels of the dimensions, and when.
  *

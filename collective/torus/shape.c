@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shapes: the coordinates of a digraph's terminals. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Collectives on tori and their relatives: Swing, recursive doubling, mixed radices, rings,
  * buckets.

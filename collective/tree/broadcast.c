@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Broadcast down packed arborescences, in batches that follow one another.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Forests: how the data of many roots spreads over a digraph, in what shares, and not yet when.
  *

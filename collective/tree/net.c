@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The digraph as the trees and paths of this room see it. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What scatter.c and steps.c share: paths, and the steps that they are put
  * into. */
 #ifndef WEFT_COLLECTIVE_TREE_SCATTER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An all-reduce along spanning trees that are used in both directions.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All-reduce along spanning trees that are used in both directions. */
 #ifndef WEFT_COLLECTIVE_TREE_SPANNING_H
 #define WEFT_COLLECTIVE_TREE_SPANNING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Paths put into steps. Every arc has a queue of the chunks that wait for it.
  * In a step each arc first passes what may not wait, then what the quota of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives with a root, and their reverses. */
 #include "collective/tree/private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Collectives with a root, on any strongly connected digraph: broadcast and
  * reduce along packed arborescences, scatter and gather along the paths of a

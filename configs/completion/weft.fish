@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Completion of weft(1) for fish: the program knows its own words.
 function __weft_complete
 	set -l words (commandline -opc) (commandline -ct)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A change with a memory: takes a plan to the devices and verifies it, or takes
  * it back. Everything runs on the loop; one change at a time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The end of a change: its verdict in the store, the fabric that stays, and what its
  * devices have proven.

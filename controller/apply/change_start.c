@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The start of a change: a plan as a journal and as runs, one for each stage and
  * device with something to send, stage by stage; or the journal of an earlier process, to be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The change under way as a value: what is said of it, what it has come to, who
  * else may ask. The phases stand on this file and know each other only by what they

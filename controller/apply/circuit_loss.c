@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What circuits lose, where devices measure it: learned while all is well, and
  * compared with the fabric's figure and with what was learned. The lowest value

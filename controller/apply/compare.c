@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Readings against what was planned. Pure: nothing is sent or written, so the
  * same functions decide before a stage, after it, while it is taken back, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One device: its session, its queue of operations, what is known of it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The devices of one fabric. */
 #include <stdlib.h>
 #include <string.h>

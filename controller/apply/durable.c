@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What waits for the disk, and for those who have the store too, while the loop goes on.
  *

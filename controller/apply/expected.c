@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What weft itself wants of a device's light, or is about to do to it. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Changes of light that weft did not make: told by comparing each reading of a
  * device with the one before. What a change of weft's own has sent explains

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long things take to come back: the last times are kept, their median for
  * what is expected, which one slow start does not move, and the longest for how

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An operator's request to a device beside its circuits: a port enabled or disabled,
  * a robot's homing run, resonators that search again, errors cleared. No

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a plan starts from: intent and last readings in plan.h's terms, and what
  * carrying a plan out would send.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Readings of all devices, and what follows from them. They reach the store in one
  * transaction, after all of a round are there: one flush to disk however many

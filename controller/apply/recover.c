@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Changes that were open when the process ended, or whose end the disk did
  * not take: the devices are read, the readings decide, and nothing is sent.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command tree of weft: every verb with its arguments, options, limits
  * and function, as tables.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The composition of weftd: makes all parts, connects them, routes calls to
  * them, and stops them. This is the only file that knows all parts: what one of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weftd: one loop that owns store, devices and socket. Calls are answered
  * from it; planning runs in processes of its own, over copies. Whatever concerns devices

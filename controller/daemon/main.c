@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weftd: see weftd(8). */
 #include <stdlib.h>
 

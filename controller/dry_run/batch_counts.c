@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How many commands, and of which kind. */
 #include "controller/dry_run/dry_run.h"
 

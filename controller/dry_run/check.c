@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What only drivers know of a fabric file. */
 #include <string.h>
 

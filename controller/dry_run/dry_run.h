@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a plan means for devices: how they are opened, and what is sent to
  * them, in which batches and in which order. controller/apply sends by these

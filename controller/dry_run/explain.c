@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A dry run: a plan as the commands that carry it out. */
 #include <stdlib.h>
 #include <string.h>

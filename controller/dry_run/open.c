@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Devices of a fabric as handles of their drivers. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the readers of hosts, devices, fibres and jobs share: lists of entries,
  * names with ranges and their budget, and the look-up of what was read before.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fibres: ranges of host ports to ranges of device ports, pair by pair.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of wavelengths: "0-7,16", in this order. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Configurations: an operator's text and the jobs requested on it. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Topologies in files of their own. weftd reads no file of those who ask it: their arcs stand in
  * the text that it gets.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The format of a fabric file: a table a section, with type, limits, default
  * and hint of every key.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parts that their owner knows to be out of order: ports of hosts, switches and
  * panels, and nodes, spans, channels or fibres of rings.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Expansion of ranges, "gpu[00-15].p[0-3]" to names.
  *

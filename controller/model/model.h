@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A fabric as its owner describes it: hosts with optical ports, the devices
  * that move light (ring fabrics, optical switches, patch panels), the fibres

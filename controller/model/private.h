@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the model share: names with ranges (hostlist.c), the
  * sections of a fabric file (fabric_schema.c), and the build, from checked

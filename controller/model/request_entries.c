@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requested jobs: each becomes a mapping like those of the file, without a place,
  * so that it passes the same checks. One of circuits becomes an entry of `circuits`

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parts that the fabric file marks as dead, beside what devices report. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a fabric gives as it was applied when some of its circuits have failed.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What has to happen on each device: the circuits and programs that the jobs
  * want against those that were observed.

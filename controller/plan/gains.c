@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a plan means for each job: time of a collective before and after, the
  * outage that it costs, and after how many collectives that is paid back.

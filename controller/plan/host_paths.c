@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Paths between hosts over the circuits of a plan, for routes and for traffic
  * that has to leave a circuit before it goes.

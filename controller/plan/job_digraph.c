@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The digraph of a job's ranks: the insides of its hosts, joined by circuits.
  *

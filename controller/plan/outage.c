@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Circuits that a plan takes away, and when their receivers have a signal
  * again: switching time of the devices, then reactivation of the transceiver.

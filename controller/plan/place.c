@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Placement of requested jobs: which hosts a job of n ranks gets.
  *

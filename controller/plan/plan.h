@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Planning: job -> topology -> schedule -> circuits and channels -> device
  * steps. Pure: the same fabric, base and options give the same plan, byte for

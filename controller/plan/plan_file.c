@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plan files: what to apply, from which state, and the digest of the steps
  * that were shown. JSON, so that people can read what they approve.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans as bytes. The tables say what a plan owns, field by field, in the order of plan.h: they
  * write and read it, and free it too (plan_value.c), so that a field that is not there

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A plan as bytes, on its way from the process that made it. */
 #ifndef WEFT_PLAN_PLAN_LAYOUT_H
 #define WEFT_PLAN_PLAN_LAYOUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Planning: jobs in the order of the file, then the steps of the devices.
  *

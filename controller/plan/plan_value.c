@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The values of the room: the light of a device, what a job and a plan own, and
  * what is spoken for while jobs are planned. Nothing here plans: the files that do

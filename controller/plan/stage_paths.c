@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Light between the stages of a plan: what a stage takes away, and what it
  * brings; see plan.h.

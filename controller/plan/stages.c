@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stages of a plan that keep a floor of capacity. See private.h.
  *

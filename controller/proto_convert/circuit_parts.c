@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The light that a plan makes and takes away, as messages: each new lightpath
  * with its elements, losses and powers, then the links that the plan

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a plan means for a job, as a message. */
 #include "controller/proto_convert/proto_convert.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any message of weft.v1 as JSON, YAML or table, by protobuf-c's descriptors.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans and light as messages of weft.v1: what weftd sends, and what the
  * command line shows when it plans by itself. One direction only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What weftd knows, for people and programs: status, differences, devices,
  * jobs, changes, the audit trail.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages of weft.v1 for people and programs, written once for all who show
  * them: the command line, and the page that weftd serves. Names in JSON are a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weft and weftd in one program, for control boards (MODE=small): nearly all of either is in the
  * other. The name that it is called by says which it is. */
 #include <stdlib.h>

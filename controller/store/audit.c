@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The audit trail: what was said to devices and what happened, bounded.
  *

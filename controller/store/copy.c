@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The second copy of a store, PATH.copy: what a start takes when the store itself is gone,
  * damaged or without its log.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Transactions: their beginning, their only end, and what they leave in memory.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What tells content that weft did not write. The file has one number over all of its rows, which
  * grows and shrinks with each row: a trigger of this connection takes the old row off it and adds

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * No lock of a shared store is held for ever. A process that is stopped while it has
  * one - a leader in the middle of a write, anyone in the middle of a reading -

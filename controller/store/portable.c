@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tables of the text of a store. Who leads is not among them: that is a fact about
  * running processes. A name is never given another meaning; what is added later is left

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the files of the store room. From the ground up: statements (sql.c),
  * transactions (db.c), who takes part in each of them (audit.c, shared.c, replicate.c), what

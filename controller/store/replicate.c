@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A store that others have too. What each transaction changes is given away, as one change set
  * of SQLite's session extension, once it is kept here; whoever applies the sets in their

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Passwords that stood in the texts of fabrics, up to format 18.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A store that several weftd share. One of them leads: it counts a beat, and
  * every transaction of its begins by looking whether its term is still the

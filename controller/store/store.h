@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the controller remembers, in one SQLite file: which light is meant to
  * be there (intent), which was last seen (observed), what is being changed

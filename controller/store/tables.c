@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tables, one migration a version; docs/store.md explains those of today.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The record of a bring-up, and its course: what is known decides what is tried
  * next, until nothing is left that can be. The methods differ in what they

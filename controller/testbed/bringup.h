@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bring-up: finding out how a new fabric is cabled, against how its file says
  * it is. Circuits are set up one at a time where nothing else carries light,

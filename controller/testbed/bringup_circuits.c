@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bring-up: circuits set up and taken out, with the record that outlives a
  * killed run. A circuit is on the record, and the caller's file, before it can

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bring-up by frames: every host's netdevs send frames that name their sender
  * while one circuit is set up, so what is received tells both ends of it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bring-up: which circuits of unmonitored devices are tried, and what follows
  * from those that were. No device is talked to here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bring-up by optical power: what the switches measure, which of their inputs
  * have light, and where light of their outputs arrives.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bring-up by optical power: one circuit of a device that measures nothing.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bring-up: the state file. A state is lists of records, each an array of whole
  * numbers in the order of its fields. Every index is checked against the fabric

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bring-up: the fabric's text with the fibres as found.
  *

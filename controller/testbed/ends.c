@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where light leaves and enters hosts; see testbed.h. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Probe frames and echo requests from all hosts of a testbed at once.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rings of a testbed: steps of their programs, and whose light is received. The
  * ring's state is in the kernel and has one user at a time, so it is opened for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Routes along the arcs of a plan. The plan is not kept anywhere: it is made
  * again from the fabric with what the switches hold as intent, and is the one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A job's schedule run by Open MPI on the hosts of a testbed, over the light of the job.
  *

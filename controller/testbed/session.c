@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sessions with a running testbed: with the namespaces of its hosts and
  * devices, and with the devices' drivers. A driver has a loop of its own here,

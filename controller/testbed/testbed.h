@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A fabric made of network namespaces on this machine: one for every host
  * and every device, all called weft.FABRIC.NAME, and a pair of veths for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How much of a ring its programs light; private to this room. */
 #ifndef WEFT_WEBUI_OCCUPANCY_H
 #define WEFT_WEBUI_OCCUPANCY_H

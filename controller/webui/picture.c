@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The picture of a fabric as JSON: what is where, who is connected, what is
  * in use.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of this room share beside occupancy.h. */
 #ifndef WEFT_WEBUI_PRIVATE_H
 #define WEFT_WEBUI_PRIVATE_H

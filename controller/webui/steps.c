@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Schedules to look at: what each step of a job's schedule uses of the fabric.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page that weftd serves to look at: its files, which are part of the
  * program, and the picture of a fabric that they draw. What weftd knows

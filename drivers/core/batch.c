@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which items of a batch go out in one command, and what becomes of each of
  * them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Thinking a batch through against the map that was read, for drivers whose
  * devices take a list of items in one command: which items may share it,

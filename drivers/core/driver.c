@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The functions of driver.h that callers use on an open device: each checks
  * what the class cannot, then calls it; and the words for results, states and

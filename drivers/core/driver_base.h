@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all drivers do alike: one operation at a time, begun from the loop,
  * answered exactly once, cancelled by close. Private to drivers.

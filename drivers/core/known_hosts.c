@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keys of hosts, by libssh2's reading of OpenSSH's files.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whose keys the machines that devices answer from must show: OpenSSH's
  * known_hosts files. Private to drivers/core.

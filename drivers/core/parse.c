@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pieces of the texts that devices print: numbers, lines, columns. Every byte
  * comes from a wire, so nothing overflows, and what is shown of it in an error

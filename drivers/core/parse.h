@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pieces of the texts that devices print, whatever the dialect: numbers, lines,
  * columns. Pure text work that trusts nothing: input is what came over a wire.

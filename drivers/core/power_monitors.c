@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Losses of circuits from power monitors: what enters minus what leaves. Each
  * monitor has an error of its own, so a loss has twice that; a loss below 0 dB

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a circuit loses, computed from the power monitors at both its ends,
  * for drivers whose devices measure power and no loss. Private to drivers.

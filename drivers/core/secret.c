@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Keys and passwords in files of their own. */
 #include "drivers/core/secret.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SSH by libssh2, which is given bytes by calls of ours instead of a socket.
  *

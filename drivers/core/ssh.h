@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An interactive shell over SSH, as a filter of bytes: who owns the
  * connection hands in what comes from it and sends what goes out, so that

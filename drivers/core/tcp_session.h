@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One TCP session to a device, plain or within it a shell over SSH, requests sent
  * one after the other and replies matched to them. What a request and a reply look like

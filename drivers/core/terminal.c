@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Control sequences and telnet's options are taken out of a session's bytes.
  * One state and one function a state; each looks at one byte, so that a

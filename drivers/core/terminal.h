@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The text of a command line without what terminals and telnet servers put
  * around it: control sequences (colours, titles, bracketed paste), telnet's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A map of cross-connects, or a ring's programs, in memory and in a file.
  *

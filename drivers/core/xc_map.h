@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a simulated device remembers: a map of cross-connects or a ring's
  * program, and how often it started. The `sim` drivers and the emulators

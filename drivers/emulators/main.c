@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weft-emulator: see docs/drivers.md. */
 #include <stdlib.h>
 

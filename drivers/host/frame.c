@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Probe frames: a raw Ethernet frame with a mark, the round that it belongs
  * to, and who sent it. They show which netdev is cabled to which, without

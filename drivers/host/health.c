@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a link is, from the best that answers: the module's own diagnostics
  * and the link state over generic netlink (ethtool), else the carrier; see

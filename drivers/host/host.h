@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The host side: network namespaces, links, redirects, addresses and probe
  * frames of this machine's kernel, spoken to over netlink (libnl) and never

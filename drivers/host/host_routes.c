@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Routes of a host: its address, fixed neighbours and routes; see host.h. The
  * messages are made here, since libnl's objects have no protocol for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Links of a namespace: listing, making pairs of veths, setting up and down,
  * limiting what leaves, and events when one changes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Network namespaces by name, as ip-netns(8) keeps them: a file in /run/netns
  * that the namespace is mounted on. And sessions inside them.

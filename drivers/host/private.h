@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of the host side. */
 #ifndef WEFT_DRIVERS_HOST_PRIVATE_H
 #define WEFT_DRIVERS_HOST_PRIVATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Redirects: u32 filters that match everything, with a mirred action, on the
  * ingress of a link; see host.h. The filter's handle is always ours to

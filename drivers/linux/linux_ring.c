@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `linux-ring`: a network namespace as a ring of resonators; netns_ring.h has
  * its netdevs and rules. A program is packed as on any ring; the rules are

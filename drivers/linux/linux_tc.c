@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `linux-tc`: a network namespace as an optical switch. In-port i is the
  * netdev in<i>, out-port j the netdev out<j> (from 1). A circuit is a rule on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A network namespace as a ring of resonators: netdevs, rules between them, and
  * a file for the programs.

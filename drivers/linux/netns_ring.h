@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A network namespace as a ring of resonators, for `linux-ring` and for the
  * testbed that is built around it; private to them.

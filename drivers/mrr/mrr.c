@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `mrr-reg`: rings of micro-ring resonators behind a register protocol.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of the `mrr-reg` driver share: its session (mrr.c), reading
  * (mrr_read.c), loading (mrr_load.c), and resonators that do not hold their

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `mrr-reg`: resonators that do not hold their wave, parts that have failed,
  * and the search for lost waves.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The register protocol of ring controllers, both sides of it: frames with
  * their check sum, registers, windows and places as bytes.

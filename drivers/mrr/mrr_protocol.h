@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The register protocol of MRR ring controllers: frames, registers, banks.
  * Reconstructed: no vendor's protocol is public; docs/drivers.md describes

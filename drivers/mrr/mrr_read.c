@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `mrr-reg`: registers, slots and banks are read.
  *

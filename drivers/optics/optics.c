@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Values that describe light: cross-connects, settings of resonators and their
  * faults, in order and as text. Contracts are in optics.h.

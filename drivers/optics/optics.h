@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The values that describe light in a device, without any way to change it:
  * cross-connects of space switches and step programs of ring fabrics. Pure

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files that pack, read and keep ring programs. */
 #ifndef WEFT_DRIVERS_OPTICS_PRIVATE_H
 #define WEFT_DRIVERS_OPTICS_PRIVATE_H

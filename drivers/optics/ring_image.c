@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All programs of a ring together: sorted by name, checked against each other,
  * compared, digested, and saved as one piece of memory.

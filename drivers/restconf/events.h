@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a switch tells of its own accord, over RESTCONF: by a stream of RFC 8040
  * (server-sent events) if it has one that sends JSON, else by its notification

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTP to one device by libcurl's multi interface: libcurl says which sockets
  * and which time it waits for, libuv waits, and curl_multi_socket_action() is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTP/1.1 to one device, requests sent one after the other over a connection
  * that is kept, by libcurl on the loop: nothing blocks. (A name is looked up

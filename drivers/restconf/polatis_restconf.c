@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `polatis-restconf`: HUBER+SUHNER Polatis switches over RESTCONF (RFC 8040),
  * on HTTP or HTTPS.

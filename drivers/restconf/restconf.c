@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading answers. All of them are found by name, whatever the module's prefix:
  * entries() finds a list in its container or alone, and what is no such thing

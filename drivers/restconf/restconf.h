@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading what Polatis switches answer over RESTCONF: JSON of the YANG modules
  * optical-switch and system-config. Every function takes one body, trusts

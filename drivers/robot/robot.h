@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The text of a robot's command line, whoever made the robot. Pure text work
  * that trusts nothing. Private to drivers and emulators.

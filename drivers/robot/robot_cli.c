@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The text of a robot's command line: where an answer begins and ends. Lines that
  * the robot prints unasked may stand before the echo. Contracts are in robot.h.

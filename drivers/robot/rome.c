@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `rome-cli`: ROME robotic patch panels over their command line. First what
  * the robot prints is read, then its dialect is given to robot.c as a table. An

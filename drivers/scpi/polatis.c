@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `polatis-scpi`: HUBER+SUHNER Polatis switches over SCPI on TCP.
  *

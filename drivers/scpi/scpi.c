@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replies of the Polatis SCPI dialect: lists of ports, errors, sizes, states
  * and powers. Each reader takes a whole line or nothing; numbers are bounded

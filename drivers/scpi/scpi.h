@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading the replies of the Polatis SCPI dialect. Every function takes one
  * reply line without its terminator, trusts nothing, and says WEFT_EDEVICE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sim` and `sim-ring`: devices that live in the controller's own process.
  * For tests and planners: no socket, every kind of trouble by option, and

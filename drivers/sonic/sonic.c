@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a SONiC optical switch prints: the frame around a command's output, and
  * the rows of its tables. Tables are cut at blanks, so that the widths of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading what a SONiC optical switch prints: the frame that a shell session
  * puts around a command's output, and rows of the tables of `show ocs`. Pure

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sonic-ocs`: a batch is carried out, and ports are set.
  *

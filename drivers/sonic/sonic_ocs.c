@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sonic-ocs`: optical circuit switches that run SONiC, over their command
  * line: a shell session on a byte stream.

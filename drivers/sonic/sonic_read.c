@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sonic-ocs`: a shell session, and the tables that are read in it.
  *

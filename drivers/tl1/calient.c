@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `calient-tl1`: CALIENT switches over TL1 on TCP. A circuit is entered, then
  * activated; cancelled, then deleted. A port has an input and an output. Its

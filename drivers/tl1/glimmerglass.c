@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `glimmerglass-tl1`: Glimmerglass switches over TL1 on TCP. Inputs are
  * 10001.., outputs 20001... The device knows locks of circuits with their

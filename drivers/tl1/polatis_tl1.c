@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `polatis-tl1`: HUBER+SUHNER Polatis switches over TL1 on TCP. Ingress
  * ports are 1..N, egress ports N+1..N+M; any-to-any models have ports 1..N.

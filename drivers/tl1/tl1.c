@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages of TL1 devices: frames, headers, status lines, quoted lines, denial
  * codes.

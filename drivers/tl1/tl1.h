@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all TL1 dialects share: the frame of a device's messages, its denial
  * codes, and `NAME=VALUE` lists. Pure text work that trusts nothing; the

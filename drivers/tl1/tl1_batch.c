@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A batch on a TL1 switch, command by command: what is in the way, what is
  * another user's, what each answer means for its item. struct tl1_switch is in tl1_private.h.

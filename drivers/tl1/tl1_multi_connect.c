@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Commands about many circuits at a time, for dialects that have them; see
  * tl1_switch.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all switches that speak TL1 do alike: log in and learn the device's
  * name, ask and match answers of several pages, hand reports on, read the

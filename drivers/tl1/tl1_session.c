@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A TL1 session: log-in and log-out, questions with their tags, answers of
  * several pages, reports; struct tl1_switch is in tl1_private.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Switches that speak TL1: what is read, and a driver's life.
  *

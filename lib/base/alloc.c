@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that is there, or the end of the process; see alloc.h. */
 #include "lib/base/alloc.h"
 

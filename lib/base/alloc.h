@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory. Allocation does not fail in view of a caller: where there is none left, the process
  * ends with one line (alloc_on_end), so none of these returns NULL and no caller asks. Counts that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of bits; see bits.h. */
 #include "lib/base/bits.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sets as rows of 64-bit words, bit v % 64 of word v / 64 for number v. On
  * x86 the functions come once for each generation of processors and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Growing byte buffer; see buf.h. */
 #include "lib/base/buf.h"
 

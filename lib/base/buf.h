@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A growing byte buffer that is also a string: data is always terminated.
  */

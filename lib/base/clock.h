@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clocks. Rooms with effects read them; planning knows but the deadline that it was given. */
 #ifndef WEFT_LIB_BASE_CLOCK_H
 #define WEFT_LIB_BASE_CLOCK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Error values: messages that grow at the front, names, exit codes; and what
  * was meant by a name that is not known. */
 #include "lib/base/err.h"

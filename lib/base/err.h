@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Errors as values: a code, a message that grows by wrapping, and optionally
  * the place in a user's file. An error is filled where it happens, wrapped on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files. Writing goes to a new file beside the old one, which is renamed over
  * it: a reader sees all of the old bytes or all of the new ones, and a crash

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files: bounded reading, atomic durable writing, advisory locks. */
 #ifndef WEFT_LIB_BASE_FILE_H
 #define WEFT_LIB_BASE_FILE_H

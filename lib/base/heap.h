@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Typed binary heaps (Williams, CACM 7(6), 1964): what comes first is on top.
  *

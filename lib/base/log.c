@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Log lines; see log.h. */
 #include "lib/base/log.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Log lines for people: one event a line on stderr, with the room that
  * speaks. Levels are global, one for each room, and may be changed at run time

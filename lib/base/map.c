@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Open-addressing hash maps; see map.h. Capacity is a power of two and at
  * most three quarters of it are used. */
 #include "lib/base/map.h"

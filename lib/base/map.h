@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hash maps: string keys to pointers, and 64-bit keys to 64-bit values.
  * Open addressing, O(1) expected. Keys of strmap are copied.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Work in independent parts; see parallel.h. */
 #include "lib/base/parallel.h"
 

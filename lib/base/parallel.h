@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Work in independent parts on several processors. */
 #ifndef WEFT_LIB_BASE_PARALLEL_H
 #define WEFT_LIB_BASE_PARALLEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Text that comes from devices, files and callers, and what of it must reach
  * neither a terminal nor a line of a log: controls, and the marks that turn

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Typed growing arrays: declare `VEC(struct thing) things;`, zero it, push.
  * Elements may move when the array grows; indices stay. And arrays of fixed

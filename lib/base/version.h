@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which build of weft this is, and what it was made without. */
 #ifndef WEFT_LIB_BASE_VERSION_H
 #define WEFT_LIB_BASE_VERSION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a configuration file: YAML to a tree of nodes that know their
  * place, and a mapping to checked values by a table of its keys.

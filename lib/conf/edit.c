@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Changing a value in a text of YAML without touching the rest. libyaml tells
  * where events begin and end in characters of the text; nothing else is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What YAML and sections share about nodes. */
 #ifndef WEFT_LIB_CONF_PRIVATE_H
 #define WEFT_LIB_CONF_PRIVATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory and errors of a reader; see conf.h. */
 #include "lib/conf/conf.h"
 

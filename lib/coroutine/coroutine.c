@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Coroutines by ucontext. Which one runs is known by the stack that its code is on, so there is
  * nothing that a switch to another must set.

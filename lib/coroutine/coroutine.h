@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions that wait without their loop waiting: each has a stack of its own, and goes on from
  * the loop when what it waits for has come. So what takes several answers of another process

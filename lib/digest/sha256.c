@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/digest/sha256.h"
 
 #include <stdio.h>

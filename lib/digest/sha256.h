@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SHA-256 (FIPS 180-4): names of texts and programs, and what shows that bytes are as they were. By
  * nettle, which is there also where OpenSSL is left out.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls of etcd.h. Three connections, as each has one call at a time: one for what is
  * asked and answered, and two for streams, that of a lease and that of a watch. A connection

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A client of etcd (version 3): guarded transactions, leases, watches. Each call waits, within
  * a time that its caller gives, while its loop goes on: for coroutines (lib/coroutine; anywhere

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The flow that shows how a node can get into all trees that have it not.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Graph algorithms: shortest paths, flows of maximum value and minimum cost,
  * cuts and arborescences. Nodes are numbers from 0.

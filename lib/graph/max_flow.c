@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Maximum flow in phases (Dinic 1970), and the cuts that prove it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Minimum-cost flow by successive shortest paths in the residual network. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arborescences of least cost (Chu and Liu 1965, Edmonds 1967), as Tarjan 1977 does it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The partition that holds an exchange of all with all up the longest.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of this room share. */
 #ifndef WEFT_LIB_GRAPH_PRIVATE_H
 #define WEFT_LIB_GRAPH_PRIVATE_H

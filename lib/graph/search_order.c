@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What decides on the order of a shortest-path search. */
 #include <math.h>
 #include <stdlib.h>

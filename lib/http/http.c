@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libmicrohttpd on libuv's loop: its epoll descriptor is watched as any other,
  * and a timer stands for the time-outs that it asks for. It has no thread of its

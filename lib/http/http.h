@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plain HTTP/1.1 for people and scrapers on this machine: GET only, on a
  * loopback address only, from libmicrohttpd on libuv's loop. Knows nothing of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of HTTP share. */
 #ifndef WEFT_LIB_HTTP_PRIVATE_H
 #define WEFT_LIB_HTTP_PRIVATE_H

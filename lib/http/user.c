@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whose a connection is. TCP does not tell the user, but the kernel has it of the other socket. */
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Column generation. Everything here is in the sense of a minimisation: duals
  * change sign on the way to a maximising caller. The duals that are priced lie

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Column generation: a linear program whose columns are too many to list and
  * are found when they are needed, by a pricing of the caller's. The driver

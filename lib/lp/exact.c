@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Exact integer linear algebra. Ranks and inverses are computed modulo one
  * prime of 31 bits; a solution is lifted from there digit by digit (Dixon

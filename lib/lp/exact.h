@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Exact integer linear algebra: independent rows of a sparse matrix, and
  * solutions of square systems as fractions. It turns an optimum that is

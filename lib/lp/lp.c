@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The model of a linear program, and the checks of what a solver answers:
  * columns are kept sparse as they were given, so that rows, bounds and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One interface to linear and mixed-integer programs, on lp_solve. Rooms
  * describe rows and columns sparsely; what comes back always carries the

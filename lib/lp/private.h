@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The model that lp.c keeps and solver.c hands to lp_solve. */
 #ifndef WEFT_LIB_LP_PRIVATE_H
 #define WEFT_LIB_LP_PRIVATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Solving with lp_solve. It always sees a minimisation, and nothing that it
  * answers is believed before it was checked: an optimal linear program must

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pictures of one style: the style sheet, shapes, text that finds its room, and
  * legends.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pictures that people look at, as SVG files of one style: what a picture says
  * about itself, shapes and text in classes of one palette (lib/output/palette.h), for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Places for the nodes of any graph: stress majorization, node by node. */
 #include <math.h>
 #include <stdlib.h>

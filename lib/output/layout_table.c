@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Structs as bytes: one walk to write, one to read, one to free, each a switch over the kinds of
  * fields. What is read is entered into its struct before the next byte is looked at, so that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Structs as bytes, by tables of their fields: for another process of the same program, so
  * numbers are as this machine has them. What comes back is bytes of others: a count is bounded by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The colours of all drawings, by light and by dark. The page's style sheet
  * (controller/webui/web/page.css) has the same values under the same names;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tree that writer.c builds and the formats render, and what they share
  * about characters. A format only reads the tree: any number of them could

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Drawings: elements, and charts of bars or lines with axes and a legend. The y
  * axis has marks at 1, 2 or 5 times a power of ten, or at powers of ten alone.

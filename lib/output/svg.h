@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Charts of benchmarks as SVG, appended to a buffer (whose failure is
  * sticky); pictures are made by canvas.h. Coordinates are in pixels from the upper left

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tables for people. Scalars stand as "name  value" lines, arrays of objects
  * as columns, everything nested under a heading and two blanks further in.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON (RFC 8259): two blanks a level, arrays of scalars on one line; or all of
  * it on one line without blanks. Notes are left out. Depth is that of the tree,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * YAML in block style, two blanks a level. A string stays bare only when
  * neither a YAML 1.1 nor a 1.2 reader can take it for anything else; all others

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The output writer: the tree of values that a command builds, and what the
  * formats share. The tree is complete before anything is printed, so that an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The output writer: a command describes its result once, as nested objects
  * and arrays, and gets table, JSON and YAML for free. JSON and YAML carry

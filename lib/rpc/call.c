@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One call on the server: its request's headers and messages, the handler that
  * has it, and the response. It is decided once (end); after that only what is

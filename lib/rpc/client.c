@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The blocking client: one call at a time on one connection. nghttp2 does the
  * protocol; its callbacks fill the call that is running. A call whose two sides

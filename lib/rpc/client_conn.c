@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client's connection: to a unix socket, or by TLS, and its bytes with
  * poll(), or in a coroutine while its loop goes on, in slices short enough that a cancel flag

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One connection of the server: its socket on the loop, and the session's
  * callbacks, which hand frames to the calls. It begins (on TCP) with TLS,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The boundary between bytes from outside and messages. protobuf-c alone
  * recurses without limit, takes any bytes for a string, lets a few bytes of

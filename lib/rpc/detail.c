@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* google.rpc.Status: what a failure is about, for programs. */
 #include <stdio.h>
 #include <stdlib.h>

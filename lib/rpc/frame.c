@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gRPC message framing: a prefix of five bytes before each message. */
 #include "lib/rpc/private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gRPC statuses and their header fields. A status holds less than an error of
  * ours, so the error's code, place and hint travel in fields of their own and

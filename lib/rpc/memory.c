@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where memory ends the process does (lib/base/alloc.h), in libraries of this room as well. */
 #include "lib/base/alloc.h"
 #include "lib/rpc/private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gRPC over HTTP/2 in C: a server and a client on nghttp2, protobuf-c, OpenSSL
  * and libuv. Knows nothing of weft: methods are registered with their message

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The server: listening, deadlines, stopping. One timer waits for the earliest
  * deadline of all calls and connections. Stopping closes the listeners, sends

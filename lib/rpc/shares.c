@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who has a connection when there is no room for all. Connections count for who
  * made them: the user at the other end of the unix socket, the certificate over TCP,

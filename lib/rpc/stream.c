@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A call of the client in which both sides go on sending. Nothing runs between its calls:
  * sending and receiving move the connection, and its socket may be waited on.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS over bytes in memory: OpenSSL reads from one buffer and writes to
  * another, so that the loop and poll() can move them. A context holds what was

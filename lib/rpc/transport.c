@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/2 and TLS between a session and the bytes of its socket. */
 #include "lib/rpc/private.h"
 

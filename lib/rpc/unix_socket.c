@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The unix socket that a server listens on, and the file that names it. A file whose
  * server has died is replaced; one that a server answers on is left as it is.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a request may hold beside being well-formed: strings of a bounded length, and only
  * values of enumerations that this server knows. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Without rings: no light for jobs on them. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which lightpaths of a level go ahead of the rest, into channels that the
  * level before left in its last step. To lower the largest load of a level by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The algorithms that the paper compares OpTree with, as real schedules with
  * lightpaths and channels: ring, neighbour exchange and Wrht. They pass the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What weft compares its plans with: OpTree as published, and the algorithms that its paper
  * compares it with. One stage is OpTree of depth 1. */
 #ifndef WEFT_OPTREE_BASELINES_BASELINES_H

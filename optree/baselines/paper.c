@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The times and steps that the paper and what it compares with state, exactly
  * rounded: Theorems 1 to 3 and the baselines' counts.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * optree_plan(): the depth with the fewest steps that the loss budget allows,
  * and everything that follows from it. Shapes of all depths are tried by

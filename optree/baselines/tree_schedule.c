@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lightpaths as a schedule: one arc for each ordered pair that ever talks,
  * and as many beside it as the pair has lightpaths in one step. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A broadcast as a value: the faster of two is kept, and its time. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private to the folder: the parts that a broadcast is put together from. */
 #ifndef WEFT_OPTREE_BROADCAST_BROADCAST_H
 #define WEFT_OPTREE_BROADCAST_BROADCAST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which way a broadcast goes: all of them are made, as sends or in numbers,
  * and the one with the shortest exact time is taken. It is written out when

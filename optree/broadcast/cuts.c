@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What relaying costs a broadcast on a ring: a bound on the time of the data of
  * S rounds, whatever the lightpaths and however long each round is.

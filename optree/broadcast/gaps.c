@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A broadcast for short vectors: nodes that hold it cut the ring, or the line,
  * into gaps, and in each round a few nodes of every gap receive it from the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The root gives every other node a piece of its own: lightpaths from the root
  * to all of them, which share the channels of its two links, in one step or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A broadcast as a stream: pieces go from neighbour to neighbour, both ways
  * round, over light that stays as it is.

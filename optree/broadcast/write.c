@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A broadcast written out: its transfers and its light, step by step. What follows a scatter as
  * an all-gather is written by optree_sym_expand() and appended. */
 #include <stdlib.h>

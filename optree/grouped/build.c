@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a shape to lightpaths with light. A stage of gathering sends what the
  * members of a group have to the one in their middle. The rounds that follow

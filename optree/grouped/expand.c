@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A grouped plan written out: every item's transfers and every lightpath, on a
  * digraph with one arc for each source, sink and direction. What is sent to a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Grouped all-gathers: neighbours gather their items at one node of their
  * group, which makes few lightpaths of what would be one for each node; then

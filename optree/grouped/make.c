@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A grouped plan as others see it: its counts and levels. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An all-reduce by owners. Level by level the vector is cut into more parts and what is summed of
  * each part comes together at fewer nodes, its hubs, until each has one, its owner; then

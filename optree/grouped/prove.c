@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The proof of a grouped plan. What a group has gathered moves as one, so it is
  * enough to replay groups: first who holds which items while they are gathered,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a shape to rounds: which group's items go from where to where. Far
  * levels count copies around the ring and know no nodes; only where a copy is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which groups, and which levels. For each number of groups a dynamic programme
  * over the number of copies finds the far levels of the least time, and from

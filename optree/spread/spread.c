@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How an item reaches all nodes of a ring in a number of rounds at the least
  * cost: what a round adds, by the prices of links and nodes. All arrays by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How one item spreads from node to node, round by round, at least cost: what the
  * bounds of ring_bound.c count, and plans that do just that (trees.c).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All-gathers whose items spread by the trees that the bound counts: gaps of
  * unequal size, of which a lightpath skips no more than pays. On rings of a few dozen

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mpirun's command line. */
 #include <inttypes.h>
 #include <stdlib.h>

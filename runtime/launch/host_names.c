@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether the name service answers for the hosts of a hostfile: mpirun and ssh ask it for each of
  * them in turn, and say nothing while it does not. What it answers is theirs to judge: a name that
  * it does not know may be one of ssh's own. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One run of weft-mpi-run by mpirun, and what came of it. */
 #include <ctype.h>
 #include <jansson.h>

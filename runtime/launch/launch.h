@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Starts weft-mpi-run (runtime/mpi) on every rank by Open MPI's mpirun and reads what it
  * measured. Needs no MPI itself.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the room share. */
 #ifndef WEFT_RUNTIME_LAUNCH_PRIVATE_H
 #define WEFT_RUNTIME_LAUNCH_PRIVATE_H

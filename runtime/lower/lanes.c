@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A lowered schedule in lanes, one after the other; see lower.h. */
 #include <stdlib.h>
 

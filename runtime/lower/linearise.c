@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A schedule as a sequence of sends and receives of each rank.
  *

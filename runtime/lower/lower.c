@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What programs of all runtimes have in common: buffers, names, and numbers
  * that show who contributed to a chunk. */
 #include "runtime/lower/lower.h"

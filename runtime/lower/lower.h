@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A schedule as what each rank has to do: sends and receives in an order that
  * cannot lock up, and copies of its own, with places in three buffers. Every

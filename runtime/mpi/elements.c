@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Elements of an MPI datatype in a row: memory for them, copies, sums, messages. */
 #include <limits.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The run of a rank's program: see execute.h, and order.c for when sends leave.
  *

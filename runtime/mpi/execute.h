@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs what one rank does in a schedule (runtime/rank) on an MPI communicator.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft-mpi-run: one rank of a schedule that is tried out; `weft schedule run` and `weft
  * testbed run` start it by mpirun.

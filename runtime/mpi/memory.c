@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory for messages on their way, kept from run to run: the C library gives large blocks back
  * to the system at once, and to get their pages again takes longer than to fill them. */
 #include <stdlib.h>

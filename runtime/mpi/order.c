@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When each send of a rank may leave. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the executor share: the order of sends, elements of any MPI
  * datatype, and memory for them. */
 #ifndef WEFT_RUNTIME_MPI_PRIVATE_H

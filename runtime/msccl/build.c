@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threadblocks for the ops of a schedule: pairing of peers, fusing, channels,
  * dependencies; see msccl.h. Each rank is built by itself. A receive followed by

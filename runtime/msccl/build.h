@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files that build programs share; build.c says how they do it. */
 #ifndef WEFT_RUNTIME_MSCCL_BUILD_H
 #define WEFT_RUNTIME_MSCCL_BUILD_H

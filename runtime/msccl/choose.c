@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which protocol serves which sizes, and in how many copies; see msccl.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a program on numbers: deadlock and result; see msccl.h.
  *

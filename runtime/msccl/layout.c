@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which layout a program has: the first of these that is proven. A step of
  * several chunks may take as many places of a connection as it has chunks

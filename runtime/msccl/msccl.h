@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Schedules as programs of MSCCL, which interprets them on GPUs: those that
  * the executors of Azure and of RCCL load.

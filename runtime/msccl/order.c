@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waits between the threadblocks of a rank, and its steps; see build.h. A step waits for the
  * last write of what it reads, and for all earlier reads and the last write of what it writes,

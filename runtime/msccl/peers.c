@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which peers of a rank share channels and threadblocks; see build.h.
  *

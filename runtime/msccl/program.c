@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs: names, limits, buffers; see msccl.h. */
 #include <stdlib.h>
 

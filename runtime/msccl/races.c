@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Data races between the threadblocks of a rank; see msccl.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs as MSCCL XML; docs/lowering.md describes it. */
 #include "runtime/msccl/msccl.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans from the sends and receives of a schedule; see mscclpp.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs an execution plan on numbers, and proves the order of its accesses.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Execution plans: names and memory; see mscclpp.h. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Schedules as execution plans of MSCCL++, in the JSON that its executor
  * loads (version 0.9.0). docs/lowering.md says what weft uses of it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files that prove execution plans share. */
 #ifndef WEFT_RUNTIME_MSCCLPP_PRIVATE_H
 #define WEFT_RUNTIME_MSCCLPP_PRIVATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Execution plans as JSON; see mscclpp.h and docs/lowering.md. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The beginning and the end of the process. Rank 0 of MPI_COMM_WORLD reads the environment and
  * the table, checks the schedules, and sends all ranks what it found: whatever files and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Data in the program's datatypes, and the bytes that schedules which only copy move: the
  * types may differ from rank to rank, what is packed may not. */
 #include "runtime/preload/private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls that a program makes: what MPI_Init and MPI_Finalize need beside MPI, and the five
  * collectives.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The same calls from Fortran. Open MPI's Fortran libraries call the PMPI_ functions of C, so
  * what stands before the C functions would not see them: these stand before the Fortran ones. A

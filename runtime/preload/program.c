@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of this process, by schedule and rank: made once, however many
  * communicators the user makes. They stay until the end, as their executors need them. */
 #include "runtime/preload/private.h"

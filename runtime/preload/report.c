@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which calls were taken, and why the others were not: with WEFT_MPI_REPORT, at the end. */
 #include "runtime/preload/private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table's text. What the schedules themselves say is looked at in check.c: a table can be
  * read where its files are not.

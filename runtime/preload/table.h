@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which schedule runs which collective: the table of libweft_mpi.so.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where a rank keeps the sums that it forwards. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where a rank keeps the sums that it forwards. */
 #ifndef WEFT_RUNTIME_RANK_PRIVATE_H
 #define WEFT_RUNTIME_RANK_PRIVATE_H

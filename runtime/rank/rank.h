@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What one rank does in a schedule: the messages that it receives and sends, in
  * order, with their places in its buffers. Whoever runs a schedule by messages

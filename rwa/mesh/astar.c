@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cheapest paths of the search: over the states (channel, node), A* with the
  * plain distances of the arcs' base costs, which penalties only add to, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The independent checks: an assignment against the mesh, and a certificate
  * by shortest paths in integers. Nothing here knows how either was found.

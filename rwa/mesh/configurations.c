@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Configurations of a wavelength: what one channel can carry at once. The
  * linear program over all of them (Ramaswami and Sivarajan 1995; as a column

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cheapest paths of the kinds that a plain shortest path does not know: within
  * the loss budget, and pairs without common link. Prices are doubles; integer

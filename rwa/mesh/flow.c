@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The minimum-congestion flow of the demands, and the prices that prove it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Instances and assignments in YAML (or JSON, which is YAML). lib/conf reads
  * each mapping by a table of its keys, with types, units and limits; this file

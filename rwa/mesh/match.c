@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which lightpath of the new assignment an old one becomes: within a demand,
  * as many as possible keep their hops, and others their channel. Pairs of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The model of an instance: nodes, arcs, demands, blocks, failure domains and
  * tuning ranges, added one at a time. Every number is checked against its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Routing and wavelength assignment on meshes of any shape: which path and which
  * channel every lightpath takes, with a bound that anyone can check.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Proof by a mixed-integer program that a number of channels is not enough,
  * for small instances without conversion: integers x[demand][channel][arc]

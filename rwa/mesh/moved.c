@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * As few lightpaths moved as possible, at a number of channels that is known.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The .net and .trf files that the literature's instances come in: numbers in
  * pairs, one pair a line, after a line that announces how many there are.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What to aim for once the number of channels is known: the longest loss as
  * short as possible; and the bound on lightpaths moved, which moved.c meets or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two searches side by side, with seeds of their own: what is hard for one
  * may be easy for the other. They work in rounds of a fixed number of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Private to the room. First what all files build on: the arcs of a mesh by
  * node, and shortest paths under prices; then the bound that the prices

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Meshes that are one duplex ring: where nothing asks for more than arcs and
  * colours, the ring's own routing and colouring gives the assignment that the

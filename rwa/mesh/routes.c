@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Routes that are known between two nodes: those of the bound's flow, which use
  * the arcs as evenly as it is possible, and those that A* found since. A known

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The search's tables. Arcs get a base cost that grows with their price in the
  * bound, as lightpaths that do not need a priced arc had better leave it to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Networks of SNDlib in its native format (sndlib.zib.de, network files of
  * version 1.0): sections NODES, LINKS and DEMANDS, one entry a line. What a

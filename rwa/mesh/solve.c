@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rwa_mesh_solve(): bound first, then any assignment of all lightpaths, then the
  * search: up from the bound until everything has a place, then down again one

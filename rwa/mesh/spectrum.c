@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The channels of a fibre that may be active: guard channels and tuning
  * ranges, and what follows from them for the number of channels by counting

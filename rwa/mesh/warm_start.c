@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The search at a number of channels: room for them, what stays in place from
  * before, and beginning with lightpaths that others placed. With fewer

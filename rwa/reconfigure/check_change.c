@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replaying a change step by step on a table of its own; nothing here knows
  * how the order was found.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private to the planning of changes. */
 #ifndef WEFT_RWA_RECONFIGURE_PRIVATE_H
 #define WEFT_RWA_RECONFIGURE_PRIVATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Planning a change: the order of moves, temporary rerouting, and what must be
  * interrupted. A table says which lightpath holds each slot now; a lightpath

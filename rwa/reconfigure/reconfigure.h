@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From one assignment of light to another on the same mesh: which lightpaths
  * stay where they are, and an order of single moves in which no two ever

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Spare routes: where a lightpath can be for a while so that others get its
  * slots. One is of least loss (and then fewest hops) over what is free, apart

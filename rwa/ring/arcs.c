@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arcs as ranges of links: checks, loads, the numbering of colours, and the
  * loss of a path. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The independent check of an assignment: one bit per (slot, direction,
  * fibre, channel, link). */
 #include <stdlib.h>

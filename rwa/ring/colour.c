@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rwa_ring_colour: both directions by the first colouring that meets the
  * bound. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fewest channels on a small ring, by column generation on lp_solve.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Colouring the arcs of one direction after cutting the ring open at a link.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A cycle cover: at a fixed number of colours, every link is filled up to that
  * number with idle arcs of one link, so that at each node as many arcs end as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private to the room: arcs as ranges of links, and the colourings that
  * rwa_ring_colour() chooses from. Colours are 0-based integers here; they
  * become (slot, fibre, channel) only at the edge. */

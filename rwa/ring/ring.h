@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Routing and wavelength assignment: which fibre and channel carries each
  * lightpath so that no two share a channel on a fibre of a link.

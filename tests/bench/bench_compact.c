@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compact schedules of many ranks: processor time to make and prove one, to
  * write it, to read and verify it again, and to cut out the part of a rank.

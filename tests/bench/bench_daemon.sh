@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # weftd on the demo fabric: time from start to ready (the socket answers),
 # resident memory when idle, and a plan over the socket.
 source "$(dirname "$0")/../lib.sh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What weft adds to a device's own time: every driver of a switch against its
  * emulator of 384 x 384, which answers at once. Circuits made one by one, each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A fabric of 60 switches of 384 ports and 20,160 circuits (tests/large_fabric.sh),
  * on emulators that answer at once: wall time of each request to weftd, processor

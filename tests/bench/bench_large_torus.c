@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All-reduces of 16,384 ranks on a torus, by every algorithm: processor time to make one, to prove
  * it, to write it and to simulate it in lockstep and asynchronously, and the peak memory of all

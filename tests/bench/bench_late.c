@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Late takers and staggered pieces (`-a late`) where breadth-first broadcast is not balanced:
  * random directed Cayley graphs, and others of the docs. How far T_B of an all-gather is above what

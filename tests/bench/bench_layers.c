@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Layers (virtual channels) of single paths on the fabrics of
  * all-to-all-mcf, appendix D.1, and what a limit of layers costs when routes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All-to-all flows: how long to a certified gap, with all sources and with
  * one an orbit, and again after a link has failed. all-to-all-mcf reports 40

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Exact all-to-all optima: how long until the rate is a fraction with a
  * checked proof. The paper (all-to-all-mcf, section 5) has floating point

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The paper's choice of topologies for all-to-all again: generalized Kautz
  * graphs against Theorem 2 (figures 8 and 11), against other expanders and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How near the finder comes to Moore's bound, with Cayley graphs and without:
  * all-reduce on sizes from 32 to 1024 at 4 and 8 ports, one-way and duplex, and

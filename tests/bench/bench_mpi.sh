@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What libweft_mpi.so costs a program of two ranks on this machine: the same loop by MPI alone,
 # with the library and a table that fits no call, and with one that takes every call. On a machine
 # that is not idle, what takes longer than a time slice is interrupted, and then counts for more.

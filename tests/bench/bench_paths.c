@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What paths deliver of the rate of the flow: those cut out of it, widest
  * first (MCF-extP), maximal sets of link-disjoint paths, and one load-aware

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All-gathers of weft beside those of TACOS and ForestColl, in one model: a step takes 0.5 us and
  * the time of its fullest arc, a unit of capacity 400 Gbit/s. weft's are those of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Light over trunks for all jobs of a fabric, in random fabrics of 6 to 40 sites
  * whose fibres have just the wavelengths that rwa needs for the union of their

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # All 384 circuits of a switch replaced by 384 others: weftd plans, sends, reads
 # back, waits for what it was told to wait for, reads again and commits. The
 # emulators answer at once, so what is left is weft's own time. "change" is from

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many requests at once: 20 clients ask for 100 jobs of two hosts on simulated switches and give
  * them back, each client one after the other. What they wait for is weftd's own time, that of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OpTree plans on WDM rings: steps against the closed form, time against the
  * bound, and what planning costs. Each ring is planned in a process of its

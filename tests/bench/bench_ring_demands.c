@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random demands on rings of 16 to 1024 nodes, the way round chosen freely:
  * how many sets come within one channel of the proven bound. What is drawn

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How far plans on rings are from what no plan can beat, from items of 4 kB
  * to 1 GB: the gap in percent, and how many steps the plan and the bound take.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The paper's evaluation of OpTree again: Table I, the depths of figure 4,
  * the times of figures 5 and 6 and the average reductions that the text

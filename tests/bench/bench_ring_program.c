@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ring programs as they are loaded: bytes packed against eight bytes a
  * setting, and the time to pack and to open. The programs are opened again

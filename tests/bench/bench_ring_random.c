@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rings, widths and sizes at random: the plan of `auto` is never slower than
  * OpTree's own time, never faster than the bound. A case that is fails the

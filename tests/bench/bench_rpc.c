@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weftd under load, client and server on one machine: small unary calls from
  * 8 connections, one in flight on each; how long a status call takes while

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Routing and wavelength assignment: the networks and demand sets of the
  * literature, from tests/data/rwa or, where they are too large to be there,

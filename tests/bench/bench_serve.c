@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What weftd pays for those who ask, client and server on one machine: processor
  * time of weftd, as the kernel counts it, for 1,000 calls of GetSchedule by rank of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Simulated all-reduces by breadth-first broadcast: processor time of a
  * simulation, in both modes, compact and written out.

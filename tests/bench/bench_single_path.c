@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One path a pair: the largest number of paths on a link by load-aware
  * shortest paths, local search and the integer program, against what the best

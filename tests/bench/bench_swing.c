@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The evaluation in the Swing paper (De Sensi et al., NSDI 2024, section 5) again, figures 7 to 16
  * but for 10, which is a sketch: goodput and gain of all-reduces on tori, HammingMesh and HyperX,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All-reduces on nineteen tori, at twenty-seven sizes and three costs: Swing, the best
  * of its baselines, what weft's auto takes, and the bound.

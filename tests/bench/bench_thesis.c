@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tables 6.1 to 6.20 of the thesis "Optimal collectives": latency, objective and seconds of its
  * programs, of ForestColl and of TE-CCL as it prints them, beside what weft finds.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Digraphs and their breadth-first-broadcast schedules: the tables of the
  * direct-connect topologies paper with its figures beside, and how long

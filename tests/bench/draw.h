@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Charts of benchmarks, beside their figures. */
 #ifndef WEFT_TESTS_BENCH_DRAW_H
 #define WEFT_TESTS_BENCH_DRAW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Times the five collectives as the usual benchmarks of MPI do: many calls in a row, in several
  * batches of which the fastest counts. Rank 0 prints "KIND BYTES NS" for each size of the
  * vector; bench_mpi.sh runs it with libweft_mpi.so and without. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What benchmarks are as programs: a table for people, rows for the others. */
 #ifndef WEFT_TESTS_BENCH_PROGRAM_H
 #define WEFT_TESTS_BENCH_PROGRAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All-reduces on tori and their relatives, for benchmarks: the time of each algorithm on a
  * topology for a cost. By formula where there is one (torus_time), else of the schedule, made once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preloaded into weftd: its wall clock is off by the seconds that stand in the file
  * WEFT_CLOCK_OFFSET, which may change at any time.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A change that goes back unless it is confirmed: real processes, one of them killed while it
 # waits. What else can happen is told on virtual time (tests/sim/stories/confirm_stories.c).
 source "$(dirname "$0")/../lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # checklist 1, 2, 12, 13: weftd is killed at every durable step of an apply. After each restart every
 # circuit is explained, intent is the old or the new one, nothing was sent by
 # starting, and the next apply ends well.

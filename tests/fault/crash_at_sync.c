@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preloaded into weftd by the crash tests: kills the process at its N-th
  * fsync or fdatasync, so that every durable step of a change is tried as the

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # weftd with few file descriptors, and with its standard ones closed.
 source "$(dirname "$0")/../lib.sh"
 emulators || exit 1

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Devices that send events unasked: what another user did to them is
 # found at once, without a round of readings; watchers hear their words; and a
 # robot tells how far it is. Once over real sockets: tests/sim/stories/report_stories.c has

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # checklist 5, 8: devices that misbehave during an apply: each fault is named, nothing is
 # committed that was not read back, and what is left is what the message says. Once over real
 # sockets: tests/sim/stories/device_stories.c has the other faults.

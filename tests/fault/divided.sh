@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # checklist 15: four weftd lead a fabric together, each one switch, by an etcd: real ones. A job over all switches
 # is changed, and one of the four is killed at one of its durable steps or messages. Whatever happens, the change is
 # there on all switches and in all four states, or on none and in none. What else can happen is told on virtual time

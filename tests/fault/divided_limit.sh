@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Two weftd lead a fabric together, and what the devices of one of them hold is more than etcd takes in a value: the
 # change is refused for both of them, and the next one is made.
 source "$(dirname "$0")/../lib.sh"

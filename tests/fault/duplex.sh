@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # checklist 12: a duplex link is two moves of a robot. The second one fails: the
 # first is taken back, what was there before is there again, and the robot's own
 # log shows that it was so.

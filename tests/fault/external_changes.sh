@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # checklist 16: what others do to light is found, attributed and on record
 # until it is right again; and where the fabric says so it is brought back. Once
 # over real sockets: tests/sim/stories/external_stories.c has all dialects and cases.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # checklist 15: two weftd share one store: one leads and the other stands by. Real processes,
 # SQLite's own locks and the kernel's timers: frozen in the middle of a change, the leader is
 # followed by the other, and sends nothing more when it thaws; frozen with the store's lock, which

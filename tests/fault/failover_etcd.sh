@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # checklist 15: two weftd take turns by an etcd of three members, each in a network
 # namespace of its own, by TLS: real ones. In each round one of them is killed or cut off, in
 # the middle of a change; with more rounds one is frozen, a member of etcd is killed or cut off,

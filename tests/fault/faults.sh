@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # The soak for two rounds on real sockets, with the proof that two of its counters
 # count. A check repeats itself: the seed is fixed. Faults of devices at random are
 # what the seeds of weft-sim draw; the soak explores here too.

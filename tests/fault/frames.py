@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Run by frames.sh: SOCKET PID SECONDS SEED WEFT FABRIC. Records what real
 # clients say to weftd, and says it again with mutations: bytes, frames (type,
 # flags, stream, length, order, number), gRPC messages and their lengths.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Real sessions with weftd, mutated: HTTP/2 frames, gRPC and protobuf messages.
 # WEFT_SEED; WEFT_SECONDS (6).
 cd "$(dirname "$0")" || exit 1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preloaded into weftd by tests/fault/full_disk.sh: while the file that
  * WEFT_FULL names exists, the disk takes as many more writes as the number

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # The disk under weftd's store has no space. Nothing is sent that could not be
 # taken back, status goes on answering and says so, and all is well again when
 # there is space, without a restart. Once with real files:

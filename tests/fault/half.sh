@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A circuit of a device of two phases loses its light and stays in the list, as
 # when a delete was cut short: status says what it is, and the next apply of the
 # same configuration brings it to light and touches nothing else.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Devices that mean harm, one of every kind that is spoken to over a wire,
 # beside a healthy one of the same kind: lines and bytes without end, a reply
 # of 1 GB, a byte a second, replies to sessions that are over. Whatever they

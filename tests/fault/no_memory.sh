@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # No memory: weft and weftd end with one line and their exit code, and weftd goes on from its
 # store when it is started again.
 source "$(dirname "$0")/../lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # needs: root
 # Plans are made in processes of their own: what one does to itself is its client's to hear, and
 # viewers' plans hold up no operator.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What another user did to a switch is found by the slow poll: no client asks,
 # and nothing is sent.
 source "$(dirname "$0")/../lib.sh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preloaded into weftd: at its N-th write to a file in a folder the power fails. What was written
  * since the last sync of a file is there or not, by sector as chance has it, but of a sector never

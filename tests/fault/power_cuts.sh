@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # The power fails at a random write of weftd, CUTS times: what was not synced is there or not, by
 # sectors. After each what was acknowledged is there, and weftd goes on by itself.
 cd "$(dirname "$0")" || exit 1

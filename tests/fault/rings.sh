@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Parts of a ring fail under running jobs: what failed is named, a plan brings
 # light that does without, what the emulated resonators then drop and add still
 # carries every shard, and the whole returns with the light. Once over real sockets:

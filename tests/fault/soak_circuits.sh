@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Circuits that many ask for: 20 clients make and remove ADDS of them (1000) on eight ports a side,
 # so that most hear that others have these, while weftd is killed every few seconds. Judged by the emulator's
 # own map: a circuit that was said to be made is there until its client removes it, and at the end

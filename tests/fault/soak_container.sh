@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # The container of configs/container, where there is buildah: built without a network, small, not
 # root's, healthy or not as `weft status -q` says, and ended by SIGTERM as process 1.
 cd "$(dirname "$0")" || exit 1

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # needs: outside network
 # The same program on another machine's processor: built for arm64 here, run by qemu, it makes the
 # same bytes of plans and schedules, its unit tests pass, and it brings a fabric up.

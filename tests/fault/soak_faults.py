@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """checklist 13: random jobs on a fabric of every driver, while faults fire and
 weftd is killed. Called by soak_faults.sh, which has started the emulators.
 

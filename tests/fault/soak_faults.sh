@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Random jobs on a fabric with a device of every driver, while faults fire and
 # weftd is killed: soak_faults.py says what is counted. The run is chosen by
 # WEFT_SEED (printed; random if unset) and lasts WEFT_SECONDS (600), in which

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A leader that is stopped at random moments of its applies, every other time while it
 # has the store's lock: the standby leads, nothing is lost, and it is said how long that took.
 source "$(dirname "$0")/../lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Two jobs on hosts of their own, started and released at random while ports
 # fail and recover and weftd is killed: no circuit of the other job, or of the
 # operator's, is ever touched: neither in the end nor, by the switch's own log of

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # needs: outside network
 # The Debian packages are the same bytes whenever and wherever they are built: two builds from
 # nothing, in folders of different names, one after the other; and lintian finds nothing in them.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # `make small`: what is left out is said, and what is not gives the same plans as the full build's;
 # a fabric is brought up. So also with less in it, without TLS, and linked statically, which
 # needs no other file.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # checklist 2, 3, 4: what no operator asked for moves no light. A device of every
 # dialect, and each keeps a log of what moved and who moved it: a second apply,
 # the end of weftd however it comes, lost sessions and a start on maps that

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # checklist 11: the gate on an emulated switch:
 # nineteen of twenty circuits are enough, status lists the other one with the
 # reason, also after a restart of weftd, and the next apply makes it; eighteen

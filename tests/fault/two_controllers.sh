@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Two weftd with stores of their own apply different fabrics to the same devices at the
 # same time. Nothing keeps them apart: each tells what the other did, none blames itself,
 # and what a store intends that the devices do not hold is listed.

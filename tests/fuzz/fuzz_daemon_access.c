@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as an access file: refused with a line, or roles that hold. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What participants of a joint change read of each other: the first byte picks lights or a
  * request, the rest is the message. What is accepted is written, and reads the same again. */
 #include <stdint.h>

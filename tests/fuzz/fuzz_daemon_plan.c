@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the process that plans answers is anybody's bytes: a plan that is not refused can be told,
  * drawn and followed, and reads the same again. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A known_hosts file: the first line is a host's name, the rest the file. Whatever the lines
  * are, they are taken or passed over, and types of keys are chosen for the name. */
 #include <assert.h>

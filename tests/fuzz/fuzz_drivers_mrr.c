@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The frame parser of mrr-reg, fed as a byte stream: what decodes must
  * encode to the same bytes. The CRC is repaired first, or nearly nothing
  * would get past it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The readers of polatis-restconf's answers: the first byte picks one, the rest
  * is the body. What is accepted must keep the reader's promises. */
 #include <assert.h>

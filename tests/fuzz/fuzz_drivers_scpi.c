@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reply parsers of polatis-scpi: the first byte picks one, the rest is
  * the reply. What is accepted must keep the parser's promises. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a SONiC switch prints: the first byte picks a parser of rows, the rest
  * is a session's bytes. What is accepted must keep the parsers' promises. */
 #include <assert.h>

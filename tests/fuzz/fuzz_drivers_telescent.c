@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a Telescent robot prints: a session's bytes, frame by frame. */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes of a terminal or a telnet server: the first byte picks what the session
  * carries. The text is the same in whatever pieces the bytes come, and no longer
  * than they are. */

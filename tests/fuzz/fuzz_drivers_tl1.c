@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The messages of TL1 devices, fed as a byte stream: frames must lie within
  * it, and what is read must keep the parser's promises. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as routes of an embedding: a schedule whose arcs all have routes from
  * tail to head, which its file keeps, or an error that says something. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The wiring that emulators share: refused, or a fibre that is whole. */
 #include <math.h>
 #include <stdint.h>

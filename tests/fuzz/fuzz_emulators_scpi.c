@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command parser of the polatis-scpi emulator: lines of commands on an
  * 8x8 switch, or with an odd first byte on an any-to-any one. However the
  * map was changed, both ends of a connection must agree on it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matrices of demands: whatever the bytes, whole numbers that keep their promises or an
  * error that says something. */
 #include <stdint.h>

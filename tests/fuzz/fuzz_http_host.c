@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which names are this machine: whatever the field says, a name that is let in
  * is one of the three forms, with nothing but a port behind it. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What weft-mpi-run writes: a result, or an error with a code and a text. */
 #include <jansson.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a fabric: refused with errors that have text, or accepted and
  * then in order. The same bytes as ranges. */
 #include <stdint.h>

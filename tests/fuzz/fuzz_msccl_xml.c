@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as MSCCL XML: what reads can be checked and written, and reads
  * the same again. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of packed ring programs: whatever it accepts, opened and packed
  * again, is the same program. */
 #include <assert.h>

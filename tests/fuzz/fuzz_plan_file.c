@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plan files come from people: any bytes must be read or refused. */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a table of schedules, and as a list: refused with errors that have text, or accepted
  * and then in order. */
 #include <stdint.h>

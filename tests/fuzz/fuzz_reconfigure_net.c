@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Networks, demands and YAML instances: whatever the text, a model that the
  * solver and the checks can use, or an error that says something. */
 #include <stdint.h>

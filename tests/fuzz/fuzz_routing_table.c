@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a route table on a digraph: what reads can be verified and
  * written in both forms, and each reads the same again. */
 #include <stdint.h>

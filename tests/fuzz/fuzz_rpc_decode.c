@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The decode boundary: any bytes are refused with an error or decode into a
  * message that packs and decodes again to the same bytes. */
 #include <assert.h>

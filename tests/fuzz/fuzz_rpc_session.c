@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a client may say to the server: the input is sent over a socket,
  * behind a proper preface unless it brings its own, and the connection is
  * closed. Whatever it said, the server gives back every call and every

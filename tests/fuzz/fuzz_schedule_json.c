@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a JSON schedule: what reads can be verified, simulated and written, and
  * reads the same again. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a weft.v1.Schedule: what reads can be verified, turned round
  * and written, and reads the same again. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A store from text: any bytes are refused with a message, or become a store. */
 #include <assert.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* State files of bring-up: refused or taken, then written the same again. */
 #include <stdint.h>
 #include <stdlib.h>

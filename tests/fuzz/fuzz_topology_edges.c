@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Edge lists: whatever the bytes, a graph that keeps its promises or an
  * error that says something. */
 #include <stdint.h>

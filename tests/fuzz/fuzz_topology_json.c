@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a topology file: a digraph in order that is written and read
  * again the same, or an error that says something. */
 #include <stdint.h>

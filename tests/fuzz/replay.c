@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a fuzz target over files and folders of files, once each, and prints
  * one TAP line: what `make check` uses in place of libFuzzer's main. */
 #include <dirent.h>

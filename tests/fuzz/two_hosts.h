@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fabric whose states of bring-up are fuzzed: two hosts, h0 and h1. */
 #ifndef WEFT_TESTS_FUZZ_TWO_HOSTS_H
 #define WEFT_TESTS_FUZZ_TWO_HOSTS_H

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Rates of all-to-all from the command line: as fractions, in every form, in
 # steps, and when it is stopped before the end.
 source "$(dirname "$0")/../lib.sh"

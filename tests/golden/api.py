@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Run by api.sh: SET. One line for each method, field and value of an
 # enumeration; messages that contain themselves go to standard error.
 import sys

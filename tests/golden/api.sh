@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # The public interface only grows: what tests/golden/api.txt says of it is
 # still so. No message contains itself, as protobuf-c decodes without limit.
 #

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What a user gets wrong, on every verb that plans: one clear error that names
 # the place and the fact, the exit code of the contract, nothing on standard
 # output and no file half written. A writer whose disk is full says so.

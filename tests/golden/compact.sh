@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Schedules of many ranks, from the command line: made, proven, written, cut and
 # simulated without being written out, in the memory of a small board.
 source "$(dirname "$0")/../lib.sh"

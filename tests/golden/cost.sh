@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Times with costs of hops, messages and changes of light.
 source "$(dirname "$0")/../lib.sh"
 

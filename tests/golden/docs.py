@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands that README and docs show, and what is known of weft's verbs.
 
 docs.py verbs WEFT PAGE...  every command's verb and options exist

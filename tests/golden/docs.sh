@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What README and docs tell users to type and to write: every verb exists and
 # has the options that it is shown with, every file that is named is there,
 # the commands that need nothing but weft run as they stand on the page, and

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Schedules on fabrics with switches, and on others than they are made for: steps,
 # T_B and its bound, what stays of the symmetry; written, read and verified again.
 source "$(dirname "$0")/../lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # The fabric as Slurm and topograph want it.
 source "$(dirname "$0")/../lib.sh"
 cd "$TOP/configs/fabrics" || exit 1

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Whether nodes pass on messages for others is said apart from what a hop costs: on the command
 # line and of hosts in a fabric file.
 source "$(dirname "$0")/../lib.sh"

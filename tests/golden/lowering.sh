@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What exceeds the limits of a runtime: the error tells which, by how much and
 # what would fit, and --fit writes just that.
 source "$(dirname "$0")/../lib.sh"

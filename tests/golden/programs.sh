@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Programs of MSCCL by protocol, in instances, and several by the size of calls.
 source "$(dirname "$0")/../lib.sh"
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Plans on WDM rings from the command line: the numbers of OpTree's paper and
 # of the composed plans, the narrowest and oddest rings, and what is refused.
 source "$(dirname "$0")/../lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What "weft rwa change" prints, in every format: an add, a drop, a move, a
 # temporary route and an interruption, with the ids of both files. And whether a
 # deadline was met, of rwa solve.

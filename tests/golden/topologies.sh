@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Nodes, ports and diameter of every family and operator, as the command tells
 # them, beside their closed forms.
 source "$(dirname "$0")/../lib.sh"

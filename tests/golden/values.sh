@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # The numbers that the papers print, from the command line: exact step counts
 # and bandwidth factors. And schedules with one thing wrong are refused.
 source "$(dirname "$0")/../lib.sh"

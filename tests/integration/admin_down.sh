@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Parts that the file marks as dead: light moves away from them, and plan,
 # status and the page's JSON name them.
 source "$(dirname "$0")/../lib.sh"

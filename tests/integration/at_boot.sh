@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A rack loses its power, weftd's board with it: what the switches forgot is restored
 # where the file says `at-boot: restore`, and nothing that others made goes for it.
 cd "$(dirname "$0")" || exit 1

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # checklist 24: who had what said to which device, what it answered, and what
 # became of it. Nothing that sets light on a switch is left out.
 cd "$(dirname "$0")" || exit 1

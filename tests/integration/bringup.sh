@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A testbed of twelve hosts whose wiring is not as written: two fibres
 # exchanged, one broken, one pair reversed, and between its switches two
 # exchanged and one broken. Bring-up finds and names them, goes on after it was

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Light over devices of five makers: lasers end at a SONiC switch, which measures
 # nothing and is quick; from there a Glimmerglass switch, a robotic panel of
 # Telescent, and a CALIENT switch, each behind the one before.

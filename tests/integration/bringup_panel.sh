@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A robotic panel between the lasers of hosts and a switch, and between that
 # switch and another one: it measures nothing, and its moves take their time.
 # Wiring that is not as written: two fibres exchanged, one dead on each side, a

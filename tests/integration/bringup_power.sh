@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Three switches that measure power, with wiring that is not as written: two
 # fibres between switches exchanged, one broken, a pair reversed, one that
 # loses too much, and a host that is dark. The third switch has no laser.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Circuits on request: the commands of docs/circuits.md, and what is refused.
 source "$(dirname "$0")/../lib.sh"
 emulator ocs0 polatis-scpi 16x16 || exit 1

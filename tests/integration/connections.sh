@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Who has a connection when others hold many: root always, users by turns. Needs
 # root, as connections are held by other users.
 cd "$(dirname "$0")" || exit 1

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What hosts of weftd's machine say of light: a link without carrier, at either end, is dark
 # everywhere, and to its job only; when it is back, so is the job.
 source "$(dirname "$0")/../lib.sh"

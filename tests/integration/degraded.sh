@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Ports and circuits die under running jobs: the schedule on what remains is
 # served at once, status tells the rate that is left, and the whole schedule
 # returns with the light.

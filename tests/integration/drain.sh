@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # checklist 22: draining and freezing: no new light where it is not wanted, over a restart
 # of weftd too.
 cd "$(dirname "$0")" || exit 1

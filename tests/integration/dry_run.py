@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares dry runs with what was sent: DATABASE FOLDER NAME...
 
 FOLDER/NAME.json is the dry run of the n-th change. Its lines must be among the

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # checklist 23: what `weft plan --commands` shows is what `weft apply` sends, on
 # a device of every driver: dry_run.py compares each dry run with the audit
 # trail of the change that followed it. Two domains make two stages; the jobs

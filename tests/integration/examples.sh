@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # The programs in docs/examples, but for those for Slurm (slurm.sh), against a real
 # weftd that is killed meanwhile.
 source "$(dirname "$0")/../lib.sh"

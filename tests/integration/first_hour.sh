@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A new user's first hour: every command of README.md and docs/operating.md, as it is
 # printed there and in that order, on a machine that has nothing yet, with emulators
 # behind the fabric. The story below names each command and what the text says of

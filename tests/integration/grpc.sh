@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A standard client, Python's grpcio, against a real weftd: it knows of the
 # interface only what the .proto files say.
 cd "$(dirname "$0")" || exit 1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Run by grpc_js.sh: MODULES PROTO ADDRESS TEST... One "pass WHAT" line a
 // test; what fails ends it. ADDRESS is a socket's path, or HOST:PORT of TLS
 // with CERTS/$NAME.{pem,key} as the own certificate, none if NAME is empty.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Run by grpc.sh: SET ADDRESS PID TEST... One "pass WHAT" line a check; an
 # assertion that fails ends it. ADDRESS is a socket's path, or HOST:PORT of TLS
 # with CERTS/$NAME.{pem,key} as the own certificate.

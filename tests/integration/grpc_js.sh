@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # needs: outside network
 # A standard client, @grpc/grpc-js, against a real weftd: it knows of the
 # interface only what the .proto files say. It comes from the npm registry into

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Hosts of weftd's machine: what arrives at their ports is asked over netlink,
 # links are followed live, and their jobs' routes come and go with the jobs.
 source "$(dirname "$0")/../lib.sh"

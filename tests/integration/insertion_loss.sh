@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What circuits lose, where the device measures it: shown one by one, compared
 # with the fabric's figure and with what was when all was well.
 source "$(dirname "$0")/../lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Jobs of orchestrators on a fabric in any form that YAML has: their values go
 # beside the operator's text, not into it.
 source "$(dirname "$0")/../lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Jobs of orchestrators: placed, started, queued, pushed out, released, over a
 # crash; none touches the light of another. Once over real sockets:
 # tests/sim/stories/job_stories.c has those that are timed, drained, dead, and switches

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An API server of Kubernetes for one kind of custom resource: what a client sees of
 the real one, and can be made to do what the real one does on a bad day.
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A fabric of several pods, as tests/bench/bench_large.c has it, in small: six switches
 # and 576 circuits. All of it is made by one change, changed in part, and found again
 # by a weftd that starts; weftd answers while it changes.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A change of a robot, as those see it who look meanwhile: jobs stay on show, and
 # progress moves with every fibre. What a job gains is told before, meanwhile and
 # in the history. `freeze --now` stops it.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What weftd logs, how much of it, in which form; and whose work it says it is.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh

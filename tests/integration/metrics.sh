@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Metrics for Prometheus, over plain HTTP on loopback.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # libweft_mpi.so: a program of MPI that knows nothing of it runs its collectives by schedules of a
 # table. No element is wrong, what is taken is what the table is for, and whatever is wrong with a
 # table, the program runs as without it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program of MPI that knows nothing of weft: it calls the five collectives on many
  * communicators, in many datatypes and sizes, and compares every element with what it works out

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # An older weftd over the store of a newer one shows what there is and commands nothing.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A day of an operator: check, plan, apply, nothing to do, roll back, history,
 # schedules, and every error with its place and exit code.
 source "$(dirname "$0")/../lib.sh"

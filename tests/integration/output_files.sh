@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Files that weft writes: the umask and an existing file's mode hold, symbolic
 # links are followed, and a plan is for its owner.
 source "$(dirname "$0")/../lib.sh"

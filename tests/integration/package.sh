@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # needs: outside network
 # The Debian package: built, looked into, and installed, started, removed and
 # purged on a copy of this machine that keeps nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures: SVG files as any reader takes them, and as a browser shows them.
 
 pictures.py files FILE...            well-formed, said what they are, inside their box, no text on text

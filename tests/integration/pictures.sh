@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Every kind of picture at 16, 128 and 1024 nodes: well-formed, the same each time, everything in
 # its box, no text on text; by the boxes that Chromium measures too, light and dark, which is
 # skipped where it cannot be started. Then the pictures of a fabric that differs.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A job's schedule says where its ranks and arcs are, so that an engine can
 # place ranks by the file alone: hosts by rank, ports by arc that are those of
 # the circuits which the switch holds, nodes of a ring by rank; in both forms,

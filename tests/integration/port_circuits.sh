@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Circuits of the fabric file, from port to port: applied, read back, shown, lost, drained, and
 # beside a collective on ports of the same hosts.
 source "$(dirname "$0")/../lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # checklist 17: whoever plans light is told beforehand which devices forget it
 # with their power, and a restart that took it is noticed as one.
 cd "$(dirname "$0")" || exit 1

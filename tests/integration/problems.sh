@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What fails is told everywhere, and the same: a direction of a ring is cut, and
 # ports of a switch fail. Status, diff, the page's data, metrics and events agree;
 # a real Prometheus raises the alerts, and answers each query of the dashboard.

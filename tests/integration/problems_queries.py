@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Asks Prometheus at argv[1] every query of the Grafana dashboard argv[2], and fails
 for one that it refuses, or that has no data though something of the kind has failed."""
 import json

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A root folder that cannot be written to, as on a control board: weftd needs its state folder and
 # its socket's, and leaves nothing anywhere else.
 cd "$(dirname "$0")" || exit 1

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Light dies under jobs of orchestrators: what remains is served at once, and
 # who asked for spares is moved to hosts that are free; no other job is.
 source "$(dirname "$0")/../lib.sh"

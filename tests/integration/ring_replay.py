@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replays a schedule over the light that an emulated ring made of it.
 
 usage: ring_replay.py SCHEDULE.json TRACE [FIRST_NODE...]

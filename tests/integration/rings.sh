@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Jobs on a ring: what the emulated resonators drop and add, step by step,
 # carries every shard to every node; two jobs share a ring without touching
 # each other's light; what fails half way changes nothing. Once over real sockets:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carries out what `weft rwa change` says on a network of its own.
 
 usage: rwa_change.py simulate INSTANCE OLD NEW CHANGE    four JSON files

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What "weft rwa change" says can be done by someone who has only its output:
 # random changes are carried out by a simulator of the network, which sees two
 # lightpaths on one slot, a broken rule, and darkness without need.

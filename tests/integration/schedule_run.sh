@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # weft schedule run: schedules of all collectives on two to eight processes of Open MPI, every
 # element as MPI's own collective has it, and what the schedule says was sent; what is
 # refused; and that nothing is left running.

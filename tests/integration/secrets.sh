@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A password is in its file and nowhere else: no plan, answer, log, export, store or etcd has it, nor do they
 # after a weft that let it stand in the fabric. tests/unit/drivers/test_secrets.c has all drivers.
 cd "$(dirname "$0")" || exit 1

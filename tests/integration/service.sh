@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What weftd tells the service manager that started it.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # weft schedule simulate against SimGrid, another simulator of max-min fair flows:
 # the same times for the same schedules, in lockstep and asynchronously, within
 # 0.1 % (whole bytes and nanoseconds are all that is rounded). The flows are taken from

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Flows of a schedule for simgrid_flows.cc, and schedules with routes for it.
 
   simgrid_flows.py flows FILE.json ALPHA HOP MESSAGE BPS SIZE [links]

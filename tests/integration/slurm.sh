@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # The examples for Slurm in a real Slurm, beside a real weftd that is killed:
 # Slurm reads the topology; jobs get light and a schedule, and give it back; what
 # is refused holds the job, tells the user why and drains no node; and in the end

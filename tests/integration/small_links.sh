@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What stands in for what `make small` leaves out has all that others call: without all that may be
 # left out, of the release build's objects, it is linked.
 cd "$(dirname "$0")" || exit 1

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # SONiC switches and robots by SSH, through OpenSSH's server to their emulators: a
 # change, keys of hosts that are unknown, changed or revoked, users that are not let
 # in, passwords, keys exchanged again, and a server that is killed in a change.

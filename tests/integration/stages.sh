@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # checklist 10: a floor of capacity: while all
 # circuits of a switch move, its map is looked at all the time, and no host
 # ever has less than it was promised. Once over real sockets:

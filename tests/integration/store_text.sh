@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A store goes from one weft to another as text: there weftd finds nothing to do.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Twelve hosts of four ports in network namespaces: K4,4 and C(12,{2,3}) are
 # applied through weftd, every arc of a job and no other pair answers, the
 # change from one to the other interrupts the circuits that move and no other,

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Namespaces of weft and of ip(8) side by side, in a mount namespace with a /run of
 # its own, as on a machine that has just started: whoever makes the first one,
 # the other's go away again.

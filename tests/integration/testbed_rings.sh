@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A ring of namespaces: in every step of every job frames arrive by each
 # lightpath of the schedule and by no other way, and what arrives is all that
 # the collective promises; jobs step by themselves, beside a switch.

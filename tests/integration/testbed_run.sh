@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Schedules of jobs run by Open MPI over circuits that weft switched, a namespace a
 # host: right results, no frame lost in the hosts' own queues, and every arc carries
 # its part, parallel ones as well; the same job again after its light has changed.

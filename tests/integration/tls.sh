@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # weftd over TCP: certificates, roles, reading both again.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # weft topology from the command line: expressions, edge lists, the finder and
 # its cache, which may be damaged but never be believed then.
 source "$(dirname "$0")/../lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A job over two switches that fibres join: planned, applied, verified; the
 # same again moves nothing; a topology that needs more fibres is refused.
 source "$(dirname "$0")/../lib.sh"

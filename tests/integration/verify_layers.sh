@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Layers that decide over a change, on hosts of weftd's machine: fibres that are
 # swapped or dead stop an apply that wants neighbours (checklist 7, 8, 11), and
 # traffic leaves light before it goes, over what stays (checklist 6).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A browser by WebDriver, with nothing but the standard library."""
 
 import base64

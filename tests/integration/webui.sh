@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # The page that weftd serves: in a headless browser, and its server under bad
 # manners. The browser's part is skipped where Chromium cannot be started.
 cd "$(dirname "$0")" || exit 1

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page in a headless browser, and its server under bad manners.
 
 webui_client.py URL FOLDER TEST...: runs the tests of these names and prints

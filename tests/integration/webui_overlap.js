@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pairs of visible texts that lie over each other, by the corners of their boxes
 // (of turned text, of the turned box), and texts that their drawing cuts off.
 // Returns how many texts there are, and the pairs. Run by webui_scenes.py.

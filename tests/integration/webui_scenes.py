@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Views of the page as they are stored: what they consist of, and that no text
 lies over another.
 

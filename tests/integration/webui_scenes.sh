@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # The page's views as they are stored in tests/golden/page: headings, facts,
 # tables, and the number of parts of each drawing, of a small fabric, of one
 # with faults and during a change, of 16 switches and of a ring of 128 hosts;

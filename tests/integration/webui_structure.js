@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the page consists of, as lines of text: headings, facts, tables, links,
 // fields, drawings with the number of their parts. What differs from run to run
 // (times, addresses, users) is replaced. Returns a string. Run by webui_client.py.

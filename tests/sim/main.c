@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft-sim: runs of the whole controller on virtual time, each in a process of its own, and what
  * came of them in TAP. A run that fails prints itself, made short.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A run in a child of the real kernel's. The parent has begun no simulation, so each child has
  * one that is new; and it has called nothing that would be one's own in each of two.

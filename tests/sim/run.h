@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One run in a real process of its own: a seed, or a story. It has its own folder, which is
  * removed; what ends badly ends only itself.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What makes a run that fails short: faults are left out, and clients ask for less long, as long
  * as it fails in the same way. */
 #ifndef WEFT_TESTS_SIM_SHRINK_H

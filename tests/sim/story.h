@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stories: a fault at a named moment, and what has to come of it. Each is a run of its own, from
  * a fixed seed. A file of stories has a table of them, ended by a name of NULL, which main.c

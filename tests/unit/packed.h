@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A program of a few settings as the one program of a ring. */
 #ifndef WEFT_TESTS_UNIT_PACKED_H
 #define WEFT_TESTS_UNIT_PACKED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A part of a test program's cases, so that a long one runs as several at a
  * time: with WEFT_SHARD=K/N in the environment every N-th case runs, from the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How much of a small world a test goes through. */
 #ifndef WEFT_TESTS_WORLD_H
 #define WEFT_TESTS_WORLD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rings, tori, cubes, circulants, complete graphs; and what builders of all
  * families share.

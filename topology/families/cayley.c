@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cayley graphs of the groups of cayley_group.c, from their expressions. An arc leads from x
  * to x g for every generator g, so that multiplying from the left is an automorphism:

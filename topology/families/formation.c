@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shortest-path expanders: digraphs that form while commodities are routed
  * (all-to-all-mcf, appendix E); topology.h.

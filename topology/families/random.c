@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Seeded random graphs, bidirectional: Xpander and Jellyfish; topology.h. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Distance-regular graphs from sets and finite geometry: few hops for their
  * ports, and all nodes alike, so that one node's schedule serves all. Those of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Digraphs with switches and memories: HyperX, HammingMesh, fat trees, servers of
  * GPUs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs of words, whose next symbol is chosen and whose first one goes: Kautz, de Bruijn and their
  * relatives, of few steps for their ports, and cycle prefixes, where no symbol stands twice; see
  * topology.h. */

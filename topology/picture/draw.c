@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A digraph as a picture. Up to DRAWN_NODES nodes are drawn with their arcs: in
  * layers where some nodes are switches or memories, as a lattice where a group of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arithmetic in the groups of Cayley graphs, see topology.h: here Z_n^j : (Z_k x Z_l), among them
  * cyclic, dihedral, dicyclic, metacyclic, affine and lamplighter groups; those of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Groups of automorphisms, and what they do to the arcs of a digraph.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Groups of a logical digraph, extended to the physical one that it lies in.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs for nauty; see nauty_graph.h. */
 #include "topology/symmetry/nauty_graph.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A coloured digraph for nauty, and running it: for rooms that look for
  * automorphisms of graphs of their own. */
 #ifndef WEFT_TOPOLOGY_SYMMETRY_NAUTY_GRAPH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Groups that permutations generate, for Cayley graphs: see struct topo_cayley_chain.
  *

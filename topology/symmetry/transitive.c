@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Vertex and arc transitivity, and orbits of nodes, arcs and limits, by nauty.
  *

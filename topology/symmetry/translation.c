@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Translations: digraphs in which adding a number to all nodes, digit by digit of
  * a mixed radix, maps arcs to arcs.

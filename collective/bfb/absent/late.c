@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Without linear programs: no node takes a shard late. */
 #include "collective/bfb/bfb.h"
 

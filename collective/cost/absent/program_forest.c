@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Without linear programs: trees are packed by cuts alone. */
 #include "collective/cost/cost.h"
 

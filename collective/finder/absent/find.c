@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Without the finder: which topology is the best for a job is not known. */
 #include "collective/finder/finder.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Without flows: no all-to-all is made. */
 #include "collective/flow/flow.h"
 

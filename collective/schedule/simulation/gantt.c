@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A simulation as a Gantt picture: a row for each arc, time to the right, in
  * each row how much of the capacity is in use, in the colours of the steps.

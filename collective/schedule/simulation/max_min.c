@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Max-min fair flows over time, by events: a flow begins when its latency is
  * over, and ends when its work is done at the rates that it got.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Flows that share capacities, in time: the engine behind coll_simulate, which
  * knows nothing of schedules.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A schedule as flows over the arcs, run in lockstep or asynchronously.
  *

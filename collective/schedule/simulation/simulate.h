@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the simulator's files share: a schedule as flows (simulate.c), what its
  * messages wait for (message_needs.c), and their picture (gantt.c). */
 #ifndef WEFT_COLLECTIVE_SCHEDULE_SIMULATION_SIMULATE_H

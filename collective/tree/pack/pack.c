@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Forests of packed arborescences: see pack.h. The best rate gives every arc a whole number
  * of units that it may pass (pack_rate.c); arcs through switches become arcs between

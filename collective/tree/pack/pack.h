@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Forests that attain the least cut: packed arborescences of all roots at once.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The digraph of terminals that splitting off leaves, with the paths of its arcs. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files that pack forests share. */
 #ifndef WEFT_COLLECTIVE_TREE_PACK_PACK_PRIVATE_H
 #define WEFT_COLLECTIVE_TREE_PACK_PACK_PRIVATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The best rate of an all-gather or broadcast, and how much each arc may pass at it.
  *

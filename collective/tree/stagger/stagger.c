@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How many batches, in how many steps: runs of which the best is kept and made.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules out of forests: when what goes along their trees crosses which arc. */
 #ifndef WEFT_COLLECTIVE_TREE_STAGGER_STAGGER_H
 #define WEFT_COLLECTIVE_TREE_STAGGER_STAGGER_H

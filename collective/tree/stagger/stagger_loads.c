@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a label takes of the arcs that are there when it crosses a logical arc.
  *

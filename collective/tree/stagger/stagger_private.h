@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of schedules out of forests share: what goes along which tree, what it
  * takes of which arc, and a run of it all. */
 #ifndef WEFT_COLLECTIVE_TREE_STAGGER_STAGGER_PRIVATE_H

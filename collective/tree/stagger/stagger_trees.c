@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Trees as they are walked when what goes along them is put into steps: children, depths, and how
  * far it is from a node to the farthest leaf. What a forest says is checked here, so that a run

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Traffic leaves circuits before a stage takes them away, and hosts are asked.
  * This room knows no network: what hosts are asked goes through apply_hosts, and

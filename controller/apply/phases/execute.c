@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sending what a stage deletes, makes and loads, in batches.
  *

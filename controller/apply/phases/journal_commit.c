@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the store is told of a change: how it begins, before anything is sent,
  * and that it is true. What is to be repaired is written first, then the new

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The check before a stage: is everything as its plan found it? Ports and
  * circuits that the stage does not touch may have changed; whatever it deletes,

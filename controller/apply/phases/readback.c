@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Read back, settle, read again: what a stage has verified by its devices'
  * maps. The first reading shows that the commands arrived; the second, after the

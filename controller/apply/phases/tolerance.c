@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a change goes on without, and what stops it: the fabric's `gate` is the
  * share of a stage's new circuits that must be there and verified. Those that

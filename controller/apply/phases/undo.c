@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Taking a change back: the last stage first, whose hosts send no more over what
  * it has made; then device by device in reverse order: read, send what differs from

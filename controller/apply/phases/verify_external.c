@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What decides over a stage beyond the devices' maps (docs/drivers.md, line 7
  * of the list): what its circuits lose, whom receivers hear, and whether they

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A change of which others carry out parts: before each stage of its own, and before the
  * commit, it waits until it is told that the others are as far. What then comes is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One command line from start to exit code; see cli.h. */
 #include "controller/cli/core/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of weft: parse, run one command, report, exit code. */
 #ifndef WEFT_CLI_CORE_CLI_H
 #define WEFT_CLI_CORE_CLI_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command tree: one table that drives parsing, help and completion.
  * A node is either a group (sub) or a command (run).

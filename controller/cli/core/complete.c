@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names that only a fabric knows, for completion in a shell: devices, jobs, groups of circuits,
  * ports, and what can be drained. They come from the fabric file that the

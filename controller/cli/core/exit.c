@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exit codes: the one place where results become numbers. */
 #include <stddef.h>
 

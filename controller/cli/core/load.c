@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading what users name on the command line: fabrics, schedules,
  * topologies.

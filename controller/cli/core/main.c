@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weft: see weft(1). */
 #include <stdlib.h>
 

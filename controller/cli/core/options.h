@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the tables of commands share, so that options of several verbs have one wording.
  *

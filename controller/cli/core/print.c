@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the command line says: data on stdout (tables as wide as the terminal, pictures and
  * other files at once or not at all), messages, errors and their hints on stderr. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the files of the command line: what core/ gives to the commands,
  * what the commands of fabric/ and schedules/ share with one another, and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The events of a change on stderr: a bar on a terminal, else lines. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Talking to weftd: one connection a call, by its socket or by TLS, with the
  * deadlines of private.h; what is fetched in parts, schedules and the fabric

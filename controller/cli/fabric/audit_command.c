@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weft audit: what was said to devices to move light. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft apply, rollback, confirm, cancel: what changes devices, with progress
  * and result.

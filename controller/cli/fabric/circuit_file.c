@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Circuits in files. A line is "A B" or "A B one-way", below "group NAME" where there is more than
  * one group; '#' begins a comment. The entries of a fabric file's `circuits` are taken as well, as

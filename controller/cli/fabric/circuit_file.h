@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Circuits as files have them: groups of "A B" lines, or of YAML. */
 #ifndef WEFT_CLI_CIRCUIT_FILE_H
 #define WEFT_CLI_CIRCUIT_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weft check, weft device: what can be said of devices without touching
  * them. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weft explain, version, complete: about the command line itself. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft export: the fabric as schedulers of jobs want to see it.
  *

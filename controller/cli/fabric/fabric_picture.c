@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A fabric as a picture: a card for each switch, panel and ring.
  *

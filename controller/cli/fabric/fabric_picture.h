@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A fabric with its circuits as a picture, for plan, status and diff. */
 #ifndef WEFT_CLI_FABRIC_FABRIC_PICTURE_H
 #define WEFT_CLI_FABRIC_FABRIC_PICTURE_H

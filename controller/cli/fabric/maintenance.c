@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Maintenance: parts drained, the fabric frozen, ports set and devices
  * recovered by hand. */
 #include <stdlib.h>

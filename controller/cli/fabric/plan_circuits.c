@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lightpaths that a plan makes, with their power, and the links that it
  * interrupts, as tables. */
 #include <stdlib.h>

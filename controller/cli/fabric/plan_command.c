@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weft plan: what would change, by weftd's knowledge of the devices or, without it, against
  * dark ones; as a view, as a file for weft apply, and as a picture. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a plan would send to the devices. */
 #include <stdlib.h>
 #include <string.h>

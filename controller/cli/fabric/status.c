@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What weftd knows: status, diff, verify, history, external changes, devices,
  * and the levels of its log.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weft store: what weftd remembers, as text between versions of weft. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft watch and weft wait: the stream of events, and waiting for a
  * condition.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft bringup: finds out how a new fabric is cabled, and compares that with
  * its file.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft emulate: the devices of a fabric as programs on their addresses, one
  * weft-emulator each, until a signal ends them all.

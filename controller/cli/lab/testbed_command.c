@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft testbed: a fabric of network namespaces, and looking at it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft testbed run: a job's schedule run by Open MPI over the light of a testbed.
  *

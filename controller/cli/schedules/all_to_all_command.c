@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft schedule make --collective all-to-all: from options to a flow and its
  * schedule.

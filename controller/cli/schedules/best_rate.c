@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft schedule make --rate: the best rate of any collective, the least cost at it, and what the
  * rate hangs on.

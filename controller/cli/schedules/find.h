@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of "topology find" share. */
 #ifndef WEFT_CLI_SCHEDULES_FIND_H
 #define WEFT_CLI_SCHEDULES_FIND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft topology find: the frontier of one size and degree, and its cache on
  * disk.

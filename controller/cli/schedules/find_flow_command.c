@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weft topology find --collective all-to-all: by the rate of a flow. */
 #include <stdlib.h>
 

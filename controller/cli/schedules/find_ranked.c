@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft topology find for what has to be scheduled to be compared: all-to-all with a cost, and
  * collectives with a root.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft topology find for many sizes at once, and what time a point takes.
  *

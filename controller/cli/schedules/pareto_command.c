@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weft schedule make --pareto: steps against T_B of all schedules that weft knows to make. */
 #include "collective/make/make.h"
 #include "controller/cli/core/private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft schedule make --on: what a schedule is embedded in.
  *

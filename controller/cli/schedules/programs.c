@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs of MSCCL for schedule export: one file, or a folder of files by the
  * size of calls. A runtime reads all files of its folder and takes the first

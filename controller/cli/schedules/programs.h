@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of MSCCL for schedule export: options, files, what was chosen. */
 #ifndef WEFT_CLI_SCHEDULES_PROGRAMS_H
 #define WEFT_CLI_SCHEDULES_PROGRAMS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft ring plan, and weft rwa solve --ring: collectives and lightpaths on
  * WDM rings, without a fabric.

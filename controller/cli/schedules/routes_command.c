@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft routes: route tables of all-to-all for networks that forward packets
  * by themselves.

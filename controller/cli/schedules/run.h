@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the commands that run a schedule: by Open MPI alone, and over the light of a testbed */
 #ifndef WEFT_CLI_SCHEDULES_RUN_H
 #define WEFT_CLI_SCHEDULES_RUN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft schedule run: a schedule run by MPI on processes of this machine, or of others.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft rwa solve: routing and wavelength assignment for instances from files
  * (--ring is in ring_command.c).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft rwa change: the order in which lightpaths move. Each step names its
  * lightpath as both files do, and has its routes before and after it, so that

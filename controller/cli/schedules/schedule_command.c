@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft schedule verify, cost and show, and what every command prints of a
  * schedule.

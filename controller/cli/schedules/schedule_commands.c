@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The commands about schedules, routes, topologies, rings and wavelengths, as tables: what
  * weft computes without weftd, but for plans of fabrics.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft schedule export: schedules in the formats of others, and files of
  * schedules in general.

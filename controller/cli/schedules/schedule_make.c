@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft schedule make: from options to a query, and what was made of it.
  *

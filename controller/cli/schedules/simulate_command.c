@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft schedule simulate: how long a schedule takes when what travels at a time
  * shares links and limits, against what the cost model plans for it; and weft schedule draw,

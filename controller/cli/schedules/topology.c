@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weft topology: what a graph is like, and the graph itself: its nodes' kinds, its
  * arcs, and the limits they share, as the formats for output or as the file that
  * --topology reads; and the same of a fabric's job. */

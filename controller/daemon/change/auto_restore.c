@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Circuits that another user took away are brought back where the fabric says
  * so (`external-changes: restore`): by a change like any other, journalled, read back, in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Changes of the fabric: apply, rollback, cancel and confirm, one at a time;
  * what is drained or frozen; maintenance of single ports and devices; changes

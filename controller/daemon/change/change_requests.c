@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Apply, rollback, cancel: one change and all who watch it.
  *

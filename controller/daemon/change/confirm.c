@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Changes that go back unless they are confirmed. What waits is in the store,
  * noted with the commit itself; here is only the clock. Going back is a

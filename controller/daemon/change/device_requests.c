@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ports enabled and disabled and devices recovered, by hand: one operation in
  * a slot of its own, while no change runs or waits to be confirmed. Who asked,

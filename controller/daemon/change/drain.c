@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parts of the fabric that get no new circuits (drain), and the emergency
  * freeze. What has circuits keeps them: draining keeps new ones away from

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Changes of circuits that weft did not make, for people: as events when they
  * are noticed and when they are over, with each device in status and diff, and

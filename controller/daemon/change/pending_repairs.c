@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Circuits that changes were committed without (a policy may tolerate some), while
  * they are not there, or not what they should be. The store keeps them until a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files about changes. */
 #ifndef WEFT_DAEMON_CHANGE_PRIVATE_H
 #define WEFT_DAEMON_CHANGE_PRIVATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How far the change under way is, and what jobs have meanwhile: what they had
  * before it, as traffic and schedules go by that until it is committed, beside

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The open change that hangs on devices that are away. A change that loses a device in its middle
  * ends stuck, or is found interrupted if weftd ended too: its journal stays open, as what the

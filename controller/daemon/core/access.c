@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who may do what. Each method needs a role; a caller has the highest role
  * that the access file grants to its user, its groups or its certificate.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a request asks for, as a hash: an id of a request that comes with another is refused. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The environment of all parts, and what they would all write for themselves:
  * ending a call, lists of messages, and timers that may be freed at any time,

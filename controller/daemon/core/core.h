@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all parts of weftd stand on: the loop with its store and devices, events
  * for those who watch, who may do what, the log and the service manager.

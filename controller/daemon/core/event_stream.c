@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The stream of events for those who watch (rpc Watch). The newest events are
  * kept in one ring for all watchers; a watcher is a place in it. Each is sent

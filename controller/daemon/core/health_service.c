@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc.health.v1: the process ("") serves as long as it answers and is not
  * about to stop; "weft.v1.FabricService" from the moment all devices were asked

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The socket that a service manager holds for weftd, by its protocol of file
  * descriptors (sd_listen_fds(3)): from 3 on, LISTEN_FDS of them, for the
  * process LISTEN_PID. The manager keeps it while weftd restarts, and who

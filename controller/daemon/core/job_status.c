@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the jobs of the present configuration have, for those who look: rows of
  * status, and the picture of the web page. They come from planning the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The journal's own protocol: an entry is one datagram of fields, NAME=value and the end of a
  * line; a value of several lines has its length before it. */
 #include <endian.h>

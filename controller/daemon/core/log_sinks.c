@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where log lines go, and which of them: sinks, and levels at run time. Lines are
  * written by the loop and by workers, so a sink keeps no state and writes a line at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The service manager's notification protocol: one datagram of text. It may
  * want a sign of life now and then; it comes from the loop, as it is the loop
  * that must not hang. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Weftd's side of a process that plans: it is started, asked, waited for and ended on the loop,
  * which never waits for it. An answer is there when all of its bytes are; a process that ends

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Planning in a process of its own: weftd again (exec), in a mode of its own, with limits of
  * memory, CPU, time and bytes, and without descriptors, capabilities or children. What a client's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The process that plans. It gives up first whatever it does not need, then reads questions and
  * writes answers on its one descriptor: length, then bytes. It holds no state but the fabric

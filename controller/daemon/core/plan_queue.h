@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Planning in weftd. Whatever concerns the devices goes through one queue, so
  * that one thing happens to the circuits at a time; planning itself runs in

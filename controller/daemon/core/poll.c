@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The slow round: devices that report nothing of their own accord are read now
  * and then, so that what another user did to them, or a restart, is found

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Root becomes another user before anything is read or listened to. */
 #include <errno.h>
 #include <grp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc.reflection: hands out the compiled .proto files of all services, so
  * that generic clients need no files of their own. v1 and v1alpha differ in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A copy of what a plan starts from, and what a process that plans is told and answers. The
  * engine's own base borrows from its last readings, which a reading on the loop replaces while a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When the store's copy is made: at the start, so that it has the fence before any device does,
  * and a second after a change has ended, so that many changes are one copy. What became of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* W3C trace context: the trace id of the header traceparent. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Several weftd for one fabric: one leads, the others stand by. */
 #ifndef WEFT_DAEMON_HA_HA_H
 #define WEFT_DAEMON_HA_HA_H

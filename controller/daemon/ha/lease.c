@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Leading others. The leader proves that it lives every quarter of the lease, and
  * believes to lead for two thirds of it after the beginning of the last beat that

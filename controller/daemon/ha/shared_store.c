@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Taking turns by a store that all open, on one machine or on a disk that several see. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Standing by while another weftd leads. The store is only read, or follows that of
  * the leader, and no device is opened: many of them take one session at a time. What

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hosts that are of this machine: what arrives at their ports, asked over
  * netlink. A probe reads carriers, error counters, ethtool's link state and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hosts that are network namespaces of this machine: what arrives at their
  * ports, what they report of a change's circuits, and the routes they are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Traffic leaves circuits before a stage takes them away: the hosts get their
  * routes over what stays, then the ports without a circuit must fall silent.

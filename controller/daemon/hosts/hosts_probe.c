@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Probing hosts: links live, and a frame from every port that names it.
  *

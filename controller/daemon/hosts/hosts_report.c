@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the last probe of hosts has shown, as a message: each port with its link, what
  * its module measures, and who sends to it; and, of all ports that are to receive,

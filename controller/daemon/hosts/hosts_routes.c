@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Routes that hosts of this machine are given over the circuits of a plan. Addresses
  * follow from the host's number in the fabric, so that no host needs a configuration

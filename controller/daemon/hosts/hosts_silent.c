@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Circuits that devices have lit, and of which nothing arrives: a host has no carrier where
  * light ends or begins, or hears another. The engine keeps them beside its readings, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What hosts of this machine report of the circuits that a change has made: their
  * link comes up in the time that it is known to take, frames of the right port

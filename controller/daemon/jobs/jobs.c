@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The list of jobs and the state of each: what all the other files look at and move on, and what
  * needs none of them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs that orchestrators ask for: a list that outlives weftd, and the one at
  * a time that is being started or ended. The circuits of a job are made and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Placing, starting and ending jobs: all that may go on when no change is under way go into one
  * together, and none waits for company. Jobs that end go first, with those of the queue that fit

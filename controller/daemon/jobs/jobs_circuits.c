@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs of circuits: which ports they have, and who else has them. A port has a side that sends and
  * one that receives, each of which is at most one job's: that is all there is to find a place for,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs for the store, and as values for the model. The store keeps a request as the
  * protobuf that the client sent, so that a later weftd reads it with all fields that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When jobs go on: a clock sees to the end of a job's time and to what is tried again,
  * and what the configuration says after each change is where they are.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which hosts jobs may have: those that are free, whose ports have not failed, and
  * that are not drained. Which of them a job gets is decided by place_job (plan); here is

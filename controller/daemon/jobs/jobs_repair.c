@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs whose circuits have failed. What is left of them is found by planning
  * (job_status.c notices failed circuits and plans again); here it is reported

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests, releases, renewals. A request is checked against the present fabric before it enters
  * the list, and is made durable before it is answered. The same request id again is the same job,

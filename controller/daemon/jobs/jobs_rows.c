@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs as messages: for those who look, with how each circuit is, and for those who wait, with each
  * state that the job comes to, until it runs (or has ended, for a release). A client that goes away

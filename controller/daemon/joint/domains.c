@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of failure domains, as weftd is given them. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The keys of joint changes. Below the fabric's prefix, beside those of the participants'
  * own (../ha/replica.c, below PREFIX/NAME/):

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A fabric that several weftd lead together, each the devices of its failure domains. A change
  * of its configuration is a joint change: all make the same plan of it, each carries out its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What devices are meant to hold and do hold, as bytes (weft.joint.v1.JointLights): each
  * participant of a joint change writes that of its own devices, and all of them make the base

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests of joint changes as bytes (weft.joint.v1.JointRequest). They carry the configuration
  * with all jobs that orchestrators asked for, in their order: its hash is the same at every

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All circuits of one device as last read, each with what is known of its signal:
  * state and loss as the device measures them, the loss it had when it was good, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The circuits of a device that are not as they should be, as status lists them. While a
  * change of a large fabric is under way that may be tens of thousands, of which only those

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What devices report of their own accord goes to those who watch, and is a
  * reason to read the device again, so that what another user did shows at once

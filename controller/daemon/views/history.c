@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The changes that there were, and the audit trail of what devices were sent. Both
  * are read from the store page by page: a client asks for the page before the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Status is asked for again and again, and seldom changes: the answer is kept packed,
  * and sent again while all that it was made from is as it was. That are the devices as

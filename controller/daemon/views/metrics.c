@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prometheus metrics: GET /metrics over HTTP/1 on a loopback address. Labels
  * are devices, methods, outcomes and the first some jobs, never circuits or hosts,

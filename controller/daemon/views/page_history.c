@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the web page draws over time: the rate of each job, and of each device
  * the weakest light, the worst drift of a loss, and what is not locked.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of the views. */
 #ifndef WEFT_DAEMON_VIEWS_PRIVATE_H
 #define WEFT_DAEMON_VIEWS_PRIVATE_H

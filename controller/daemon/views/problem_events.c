@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is wrong, as events for those who watch: each time devices were read or jobs
  * planned, it is compared with what was told before, so that a device, a port, a part

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is wrong with the fabric: one list, which status, diff, verify, the page,
  * metrics and events all tell, so that none of them can say less than another.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plan and verify: questions that take a while. A plan is made from the devices as
  * they are read for it and is streamed in parts; verify reads the devices and probes

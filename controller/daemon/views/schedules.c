@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GetSchedule: all ranks of a job ask when it starts, so a schedule is planned once
  * and kept as the plan has it, which is compact where the job has symmetry; what a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Status and diff: what is known, shown without touching a device. Intent comes
  * from the store, what is there from the last readings, and what an open change

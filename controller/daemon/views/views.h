@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What weftd shows: status and diff, history and audit trail, plans and
  * schedules on request, what devices report, metrics and the web page. Nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page to look at: its files, and what it shows as JSON. A browser asks
  * for everything once (/state.json) and then for the next thing that is new

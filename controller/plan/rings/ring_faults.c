@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which parts of a ring that have failed are in a job's way, and how it does
  * without them.

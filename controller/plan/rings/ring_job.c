@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A job on a ring of micro-ring resonators: its schedule, the light of it, and
  * the step program that the ring's controller runs by itself.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which part of a ring each of its jobs has: positions and channels.
  *

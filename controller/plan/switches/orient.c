@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Balanced orientations: every edge of a multigraph gets a direction so that
  * at each node as many leave as arrive, give or take one. Walking along

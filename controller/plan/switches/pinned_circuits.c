@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Circuits between ports that are given: nothing is to be chosen.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arcs over three and more switches so that as many circuits stay as can be.
  *

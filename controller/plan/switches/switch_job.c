@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A job on optical switches: which digraph, which schedule, which circuits.
  *

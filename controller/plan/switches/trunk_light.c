@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Light for all jobs whose switches are joined by fibres, at once.
  *

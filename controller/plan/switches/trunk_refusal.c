@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Why lightpaths over trunks are refused, in words that can be checked by hand.
  *

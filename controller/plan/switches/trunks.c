@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The switches of jobs and the fibres between them, as a mesh for rwa.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What no new light may go to: drained parts of the fabric, or all of it. */
 #include <stdlib.h>
 

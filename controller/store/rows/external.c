@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of light that weft did not make, as they were noticed. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What jobs were to gain by a change: for its history, written once. */
 #include <stdlib.h>
 

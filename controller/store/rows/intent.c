@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Intent and observed circuits, and ring programs kept by their digest.
  *

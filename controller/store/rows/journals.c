@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The journal of open changes: as it is written, and read back after a crash or by a later
  * change.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What circuits were seen to lose while they were well. */
 #include <stdlib.h>
 

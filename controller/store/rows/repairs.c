@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Circuits that are intended and that a change was committed without. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs that orchestrators have asked for. */
 #include <stdlib.h>
 #include <string.h>

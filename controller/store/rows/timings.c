@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How long things took recently to come back. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rate, power and drift over time: small line charts of what weftd keeps. Only
 // new samples are asked for, while a chart is in sight.
 import { clock, el, svg } from "/dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements, and numbers and times as text. Texts only ever become text nodes.
 const SVG = "http://www.w3.org/2000/svg";
 

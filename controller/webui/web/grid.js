@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every channel of a ring by its segments, in a window that follows the keys.
 import { el, percent, plural, svg } from "/dom.js";
 import { detail } from "/pick.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ring's wavelengths as lanes: for each direction and job one band along the
 // ring, as high as its channels are in use. Readable on any number of hosts;
 // the grid of a device's own view (grid.js) has every channel.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the pictures and tables need, worked out once from what weftd tells.
 export const TRUNK = -2;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks weftd for everything, then for what is new, and has it shown: the
 // overview, or the view of one thing that the address names.
 import { el, replace, setBadge, setNow, tickAges } from "/dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A list of things in a picture of which one can be picked: by pointer, by
 // arrow keys, Home and End; Tab goes on to the next picture.
 import { el } from "/dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job's schedule played on the fabric: a slider over its steps, and what
 // each of them uses drawn as the fabric is drawn.
 import { el, percent, plural } from "/dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ring as a circle: outside the fibre what goes clockwise, inside the other
 // way, for each job a band as high as its share of the channels; failed parts
 // are crossed out.

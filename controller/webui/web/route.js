@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is looked at, as the address says: "#device/ocs0" and "#job/train" are
 // views of their own, "#jobs" is a section of the overview.
 import { el } from "/dom.js";

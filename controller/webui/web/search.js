@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One field that finds devices, jobs, hosts and ports: a combobox whose list
 // is walked by the arrow keys; Enter goes there.
 import { el } from "/dom.js";

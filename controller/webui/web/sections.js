@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sections of the page, each from what was last told.
 import { age, badge, clock, count, duration, el, percent, plural, replace, setBadge }
 	from "/dom.js";

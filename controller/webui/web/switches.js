@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A switch as a circle: hosts round it, a line for each connection.
 import { badge, el, plural, svg } from "/dom.js";
 import { TRUNK, badPorts } from "/model.js";

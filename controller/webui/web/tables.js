@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables that stay usable with thousands of rows: only those in sight exist.
 import { el } from "/dom.js";
 

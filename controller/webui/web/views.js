@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One device, one job, one host: all that is known of it, with links to the
 // others.
 import { age, badge, clock, count, duration, el, percent, plural } from "/dom.js";

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs a command on light: asks weftd for hosts and circuits, writes each rank's
 part of the schedule to a folder, runs the command, gives all back.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """weftd's interface for programs that go on while weftd is away.
 
     protoc -I proto --python_out=DIR weft/v1/jobs.proto weft/v1/weft.proto weft/v1/schedule.proto

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A driver to begin from: `example-ocs`, an imaginary switch that speaks lines
  * of text over TCP. docs/drivers.md ("Writing a driver") has the rules;

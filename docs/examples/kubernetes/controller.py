@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Keeps light in step with objects of Kubernetes: a controller in one file.
 
     apiVersion: weft.example.com/v1

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # PrologSlurmctld: gives a Slurm job the light that its comment asks for.
 #
 #   sbatch --comment=weft=allreduce:1GB ...

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Gives back the light of Slurm jobs that are gone, of which an epilog did not
 # get through to weftd: by a timer, once a minute, and before prolog.sh asks for
 # more. With the number of a job: all of its light, without asking Slurm.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Without SSH: devices behind it cannot be reached. */
 #include "drivers/core/ssh.h"
 

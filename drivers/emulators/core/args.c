@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command line of weft-emulator: what device to be, where to listen, and
  * the faults that hold from the start. Tests and testbeds are its users, so a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every change of a circuit or program that an emulated device makes, in
  * order: what, when, and by whom. A map shows only the end; a circuit that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fault `complete`: set commands that are answered first and take effect
  * later, as in switches that acknowledge a command and then move their

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The emulators' control socket: what a second user, a failure or a test does
  * to a device. One command a line; ports are weft's own, from 0 a side.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The common part of the emulators: a program that listens, takes commands, and
  * replies as the faults in force have it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The common part of the emulators: sessions, replies with their faults, the
  * control socket, the kept state. A dialect only reads commands and answers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Faults of emulated devices: one table of what there is, with its value and
  * its help, and questions whether one is in force now.

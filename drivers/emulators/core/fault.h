@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Faults of emulated devices, switched on by text: NAME[=VALUE][~PERMILLE].
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fibre plant between emulators: where light goes from switch to switch,
  * and with what power it arrives.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Light that emulators share: a folder with a file `wiring`, which says what
  * lasers and fibres there are, and a file NAME.map of each switch, which it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Malformed replies: floods of bytes in place of an answer, to prove that a
  * driver bounds what it buffers and gives up in time.

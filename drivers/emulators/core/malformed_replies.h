@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replies of a faulty or hostile device, or of something that is no device at
  * all: bytes without end, as fast as the other side takes them. Private to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device side of the ring register protocol (drivers/mrr/mrr_protocol.h):
  * registers, slots with a shadow and an active bank each, lock states by the

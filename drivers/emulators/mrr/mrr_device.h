@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The emulated ring: what is shared by its registers (mrr_device.c), the player of
  * its programs (mrr_light.c), its faults (mrr_fail.c), its locks that drift

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Locks of the emulated ring that get lost as it warms, resonator by
  * resonator, the search that finds them again, and the events to the sessions

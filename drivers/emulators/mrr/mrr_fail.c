@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What of the emulated ring has failed: which settings lock, and the table of
  * failures that it keeps.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The emulated ring at work: programs stepped change by change, and where the
  * light that is added goes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The emulated ring with --overlap: when its controller sets resonators while
  * others carry data. It goes through a program once and sets each as soon as
  * the last light on it has ended: never under light. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device side of Polatis' RESTCONF: enough of HTTP/1.1 for one request
  * after the other in a session, and the resources that the driver asks for.

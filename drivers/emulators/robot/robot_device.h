@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What emulated robots share: a queue of moves that take their time, wear,
  * a command line with echo and prompt, and text of its own accord, which

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device side of `rome-cli`: East ports are inputs, West ports outputs,
  * numbered from 1, and `E1[1AE1]` is port 1 with its place in matrix 1A.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device side of `telescent-cli`. Reconstructed: the banner, the prompt,
  * what an accepted command is answered with, the report of a move's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device side of the Polatis SCPI dialect. Command forms and replies are
  * those of the vendor's switches. Reconstructed, since never seen in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device side of the Polatis SCPI dialect, without sockets: for the
  * emulator and its fuzzer. Ports are numbered from 1, outputs behind the

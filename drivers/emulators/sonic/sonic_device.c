@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device side of `sonic-ocs`: as much of a shell as a session needs, and
  * the `show ocs` and `config ocs` commands. Tables and options are those of

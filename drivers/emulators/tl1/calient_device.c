@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device side of CALIENT's TL1 dialect: eight ports a slot, eight slots
  * a shelf, each port with an input and an output. Reconstructed: the state

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device side of Glimmerglass' TL1 dialect. Reconstructed: the form of
  * LicensedPortMatrix, the words of denials, the state `initial` of a circuit

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device side of Polatis' TL1 dialect. Reconstructed: the word for a
  * port that failed, and the codes of denials.

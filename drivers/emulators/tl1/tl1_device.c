@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device side of TL1: commands are taken apart, log-in, target names and
  * tags are checked, answers framed and paged, reports sent to all sessions.

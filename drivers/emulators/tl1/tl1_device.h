@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device side of TL1, without sockets: commands are taken apart, log-in,
  * target names and tags are seen to, answers framed and paged. What a verb

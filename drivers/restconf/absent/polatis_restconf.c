@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Without RESTCONF: its devices are named, and cannot be opened. */
 #include "drivers/core/driver_base.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rational helpers; see rat.h. */
 #include "lib/base/number/rat.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exact numbers: thin helpers over GMP's mpq_t and mpz_t. */
 #ifndef WEFT_LIB_BASE_NUMBER_RAT_H
 #define WEFT_LIB_BASE_NUMBER_RAT_H

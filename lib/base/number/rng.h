@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Seeded random numbers (splitmix64): same seed, same sequence, anywhere. */
 #ifndef WEFT_LIB_BASE_NUMBER_RNG_H
 #define WEFT_LIB_BASE_NUMBER_RNG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Quantities with units (sizes, rates, times, powers), read from configuration,
  * options and topologies, and written for people. One table has each kind's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Without HTTP/1.1: no page and no metrics. */
 #include "lib/http/http.h"
 

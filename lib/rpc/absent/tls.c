@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Without TLS: unix sockets only, as nothing goes over TCP in the clear. */
 #include "lib/rpc/private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls that change something. Each is asked of one weftd after the other, until one says
  * anything else than that it stands by; what it says, or that it says nothing, is the outcome

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A client as orchestrators are: calls of weftd by gRPC over its socket, asked of one weftd after
  * the other until one answers that leads. Each function blocks its process in virtual time, notes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of a client share: one call to one weftd. */
 #ifndef WEFT_TESTS_SIM_CLIENT_PARTS_H
 #define WEFT_TESTS_SIM_CLIENT_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading: what one weftd says, asked once. Of those that lead, what they say of targets that the
  * history knows is held against it; those that stand by may be behind.

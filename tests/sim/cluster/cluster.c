@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Machines, service managers, and what they start. A manager is a process of its machine that
  * starts its program again when it has ended: weftd as configs/systemd/weftd.service says

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a run is made of: machines with a weftd each under a service manager, an etcd, and
  * devices, which are the real emulators behind their wire. All of it follows from one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fabric files of a scenario: hosts h0 to h7 with a port to each switch or panel (two, where
  * there is only one of them), further nodes of a ring, and jobs. The variants differ in their

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fabric files of a scenario, and where its devices are: what cluster.c starts by. */
 #ifndef WEFT_TESTS_SIM_FABRICS_H
 #define WEFT_TESTS_SIM_FABRICS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls, and what was read, held against each other. Each target is a register: its writes and
  * reads are kept in the order in which they ended, and judged at the end, when all that may have

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What clients asked, and what came of it: the record that acknowledged changes are held
  * against. A target has one value at a time ("hold h3": "yes" or "no"), as if each call took

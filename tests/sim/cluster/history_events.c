@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What those who watch have seen, and what other people do to light. Events of one weftd have
  * sequences without gaps: whoever watches, or goes on after the last that it has seen, sees all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Clients that ask at random. Each draws from a chance of its own, that was seeded from SIM_LOAD,
  * so that what one meets does not shift what another asks. Weights are such that changes, holds

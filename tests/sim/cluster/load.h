@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Load: clients that ask at random, as many as the scenario says, and another user's hand at
  * the devices. What they do follows from SIM_LOAD alone; what comes of it is in the history.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The processes in which weftd plans: there is no exec here, so what such a process does is
  * done by a worker of weftd's, by the same function and over the same bytes. It ends with weftd.

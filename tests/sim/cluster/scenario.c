@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scenarios: what a story begins with, and those that are drawn. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SQLite's file system in a simulation; disk.h says what it is. Below it is SQLite's own one
  * for bytes, names and sizes. Locks cannot be left to that: it keeps them in one table of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A disk that can lose power: SQLite's default file system in a simulation. Data is in real
  * files below the current folder, by relative names; the first folder of a name is the machine

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What of a file would be lost with the power: for each sector that was written since it was
  * last synced, what was there before. A sync takes time, and what is written meanwhile is not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of an etcd, as its users can tell: a write is one revision, however many keys it
  * changes; one that changes nothing is none. Texts and codes of refusals are those of etcd 3.4.

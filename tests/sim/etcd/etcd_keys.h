@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an etcd keeps: keys with revisions, the changes since the last compaction, leases. All
  * at once, without waiting; who may ask, and when an answer goes out, is etcd_model.c's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The members: who of them leads, what each answers, and when. A request takes effect in the
  * one state of etcd_keys.c at once or after a time, and its answer goes out then or later; what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An etcd of one member or three, behind its sockets: each member is a process of its own machine,
  * "etcd0" to "etcd2", that speaks gRPC by lib/rpc's server on 127.0.0.1:2379, 2381, 2383. They

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weft's log in etcd is written once. A position is final when the head has reached it: parts
  * that a leader left behind its head may be dropped and written again. Keys are those of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Chance of one fault alone: what it draws does not shift what others do. splitmix64. */
 #ifndef WEFT_TESTS_SIM_CHANCE_H
 #define WEFT_TESTS_SIM_CHANCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What kinds of faults share: how they are drawn and told, and where they are listed. */
 #ifndef WEFT_TESTS_SIM_FAULT_DRAWS_H
 #define WEFT_TESTS_SIM_FAULT_DRAWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What can go wrong with etcd in a run; etcd_model.h says what each is. */
 #include <stdio.h>
 

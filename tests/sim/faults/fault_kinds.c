@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What can go wrong in a run: links between machines, weftd and its machine, its disk, devices.
  * What is wrong with etcd is in fault_etcd.c. Each is drawn, told in words, begun and ended here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The faults of a run: drawn before anything runs, each with its moment, and each with chance
  * of its own, so that a run without some of them meets the others as before. That is how a run

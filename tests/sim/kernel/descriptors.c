@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Descriptors: those from FIRST_FD on stand for objects of this kernel, the others are real
  * ones, of files, and go on to libc. All processes share the numbers; each number has an owner,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the simulated kernel share: processes, and what a descriptor stands for. */
 #ifndef WEFT_TESTS_SIM_KERNEL_H
 #define WEFT_TESTS_SIM_KERNEL_H

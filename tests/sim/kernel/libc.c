@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time, chance, identity, and threads. What a worker of libuv does is done by a fiber of its
  * own, at a random moment after it was asked for; its end comes to the loop by uv_async_send.

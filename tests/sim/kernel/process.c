@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Processes as fibers, and who goes on. Of all that can go on one is chosen by the seed; when
  * none can, time jumps to the next moment that one waits for. What a process waits for is asked

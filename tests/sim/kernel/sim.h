@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Processes, time, network and chance of a simulation, in one real process: a kernel whose
  * functions have libc's names and stand before libc's in the program. Each simulated process is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sockets: streams between processes, by the name of a file or a TCP port. Bytes travel in
  * segments, each with the time at which it arrives, in order; a link between two machines has a

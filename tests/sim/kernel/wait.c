@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting for descriptors: epoll, by level and by edge, and poll. */
 #include <fcntl.h>
 #include <poll.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules, together: those that are looked at every few seconds, how weftd's loops wait, what an
  * orderly stop leaves, and what has to hold when all has settled. The others are looked at when

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules that every run is judged by. What breaks one fails the run (sim_fail), which goes on.
  *

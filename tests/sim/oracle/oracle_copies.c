@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of stores have: read from copies of them, so that no lock of a weftd is touched
  * and nothing of its disk is changed. A copy is taken between two calls of the disk and is what a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A host has one collective at a time, of those that are on switches. Circuits share hosts, not
  * ports, which the rule about intents sees to. */
 #include <stdlib.h>

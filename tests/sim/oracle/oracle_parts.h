@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of the oracle. */
 #ifndef WEFT_TESTS_SIM_ORACLE_PARTS_H
 #define WEFT_TESTS_SIM_ORACLE_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the stores of weftd were told, for rules about what devices do then: changes with the
  * steps of their journals, and the intent of the last commit.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Faults of weft that are planted: each is a function that does not do what it should, in the
  * place of the one that the product calls, while it is switched on. What the rules hear of stores

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Faults of weft itself that are planted to see whether the rules find them. */
 #ifndef WEFT_TESTS_SIM_PLANTED_H
 #define WEFT_TESTS_SIM_PLANTED_H

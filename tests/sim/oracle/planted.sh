@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Faults that are planted in weft are found, each by the rules that are there for it: by seeds, or
 # where these take hundreds, by a story; --soak: not-read-back by seeds as well. Which seed it is
 # differs from commit to commit.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that objects call in each other, and that are ours when the program is linked with
  * --wrap of them: each has to be in SIM_WRAPS of the Makefile. Calls within one object do not
  * come by. */

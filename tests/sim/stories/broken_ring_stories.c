@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parts of a ring fail under running jobs: what failed is named, a plan brings light that does
  * without, what the emulated resonators then drop and add still carries every shard, and the whole

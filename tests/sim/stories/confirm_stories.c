@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A change that goes back unless it is confirmed: confirmed, cancelled, not confirmed; with weftd
  * killed while it waits, and a device away when its time is over.

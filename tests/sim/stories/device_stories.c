@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * checklist 5, 7, 8, 17: devices that misbehave during an apply: each fault is named, nothing is
  * committed that was not read back, and what is left is what the message says.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stories of the disk: weft's store loses power in each of its calls, one after the other, and
  * has every transaction that it said was durable, and no half of one, each time it comes back.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * checklist 15: four weftd lead a fabric together, each one switch, by an etcd; a fifth stands by
  * for the first. Whatever happens in a change of a job over all switches, the change is there on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cases of tests/unit/etcd against the model of etcd: a story for each. */
 #include "tests/sim/etcd/etcd_model.h"
 #include "tests/sim/kernel/sim.h"

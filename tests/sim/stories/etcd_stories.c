@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two weftd that take turns by etcd, and one thing that goes wrong with etcd at a named moment.
  * Each story says what its fault is and when; what must hold then are the rules that every run

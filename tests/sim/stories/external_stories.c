@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * checklist 16: what others do to light is found, attributed and on record until it is right
  * again; and where the fabric says so it is brought back, but not against an owner, not by robots

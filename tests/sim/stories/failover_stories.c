@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * checklist 15: two weftd take turns by an etcd of three members. In each round one of them is
  * killed, frozen or cut off, or a member of etcd is, or a clock jumps, in the middle of a change.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What seeds of weft-sim have found in weft, each made a story. */
 #include <stdio.h>
 

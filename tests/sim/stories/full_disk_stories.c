@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The disk under weftd's store has no space: before a change, at any of its writes, while a change
  * waits for its confirmation, at a start, and for what becomes of jobs. Nothing is sent that could

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the history takes for explained, and what not: calls one after the other, each a second. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs of orchestrators: placed, started, queued, timed, pushed out, released, over restarts and
  * switches that are away; none touches the light of another. Eight hosts with two ports each, of

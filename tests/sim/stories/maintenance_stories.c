@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What operators ask of devices beside light: ports enabled and disabled, waves that were lost
  * found again, a homing run, moves cancelled. Who, why and every command is in the audit trail;

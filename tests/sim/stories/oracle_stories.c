@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the rules say of one weftd with one switch, each at a named moment. */
 #include <malloc.h>
 #include <stddef.h>

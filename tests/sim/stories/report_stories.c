@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * checklist 16: devices that send events unasked: what another user did to them is found at once,
  * without a round of readings; watchers hear their words; and a robot tells how far it is.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A device goes away in the middle of a change and comes back: what was half done is ended by
  * itself, as the journal says, within the fabric's `changes: resume-within`; until then, and when

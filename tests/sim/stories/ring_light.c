@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rings in stories: their light, played step by step, and their programs. */
 #include "tests/sim/stories/ring_light.h"
 

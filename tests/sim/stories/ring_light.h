@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rings in stories (tell.h): what their light does, and which programs they have. */
 #ifndef WEFT_TESTS_SIM_RING_LIGHT_H
 #define WEFT_TESTS_SIM_RING_LIGHT_H

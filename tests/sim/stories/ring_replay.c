@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each node holds parts of shards, as bit sets of whose contributions are in them. A transfer
  * brings what its sender held when the step began, if its light was there.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the light of an emulated ring does, against the schedule that it is to carry: by what was
  * really dropped and added, and by nothing that weft says of it.

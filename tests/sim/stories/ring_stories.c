@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs on a ring: what the emulated resonators drop and add, step by step, carries every shard to
  * every node; two jobs share a ring without touching each other's light; what does not fit or

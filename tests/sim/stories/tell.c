@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command line in a simulation: each command is a process of the machine "room", whose output
  * is kept by process. A story is a process of its own, that waits for them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stories in the words of an operator: what is typed (the real command line, against the weftd of
  * a cluster), what is done to the devices meanwhile, and what has to come of it. Each case

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values of what commands print as JSON, by a path. */
 #include <jansson.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What stories of several weftd have in common. */
 #include "tests/sim/stories/turns.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What stories of several weftd have in common, beside tell.h: who leads, one that is frozen, a
  * change that has come so far, and the rules, by which these stories are judged too.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * checklist 15: two weftd share one store: one leads and the other stands by. Frozen, killed or
  * told to stop, the leader is followed by the other, which reads before it does anything; a leader

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files of a rig at every write of its store, so that a process can be killed at each of
  * these moments.

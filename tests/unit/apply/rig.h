@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An engine over a store in a folder of its own, with sim devices whose maps
  * live in files there, so that they outlast the engine as real switches

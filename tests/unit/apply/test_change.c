@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Changes on switches: carried through, refused, rolled back, stuck. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checklist 16: changes of light that weft did not make are told from its own. */
 #include <stdarg.h>
 #include <stddef.h>

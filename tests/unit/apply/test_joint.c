@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A change of which several engines, each with a store of its own, carry out parts: each sends
  * commands to the devices of its own failure domains only, waits before its stages and before the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * checklist 1, 13: changes that were open when the process ended. Whatever the moment, the
  * next start reads the devices, sends nothing, and leaves every circuit

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ring programs: loaded, read back, taken back. */
 #include <stdarg.h>
 #include <stddef.h>

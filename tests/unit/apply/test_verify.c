@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Layers that decide over a change beyond what devices say (checklist 7, 8,
  * 11), and traffic that leaves light before it goes (checklist 6): hosts are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that is there, and what happens where it ends. */
 #include <setjmp.h>
 #include <stdarg.h>

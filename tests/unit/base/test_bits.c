@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of bits against one number at a time. */
 #include <stdarg.h>
 #include <stddef.h>

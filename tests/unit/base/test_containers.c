@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lib/base: vec, map, buf. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lib/base/err: setting, wrapping, places, names, exit codes, lists. */
 #include <stdarg.h>
 #include <stddef.h>

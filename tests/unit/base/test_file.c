@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lib/base/file: bounded reading, atomic writing under failures, locks. */
 #include <stdarg.h>
 #include <stddef.h>

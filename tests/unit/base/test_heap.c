@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Heaps: order, ties, room made before, items whose order changes. */
 #include <setjmp.h>
 #include <stdarg.h>

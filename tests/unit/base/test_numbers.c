@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lib/base: rat, rng, clk, log. */
 #include <stdarg.h>
 #include <stddef.h>

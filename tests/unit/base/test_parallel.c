@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Work in parts: each is done once, and the cuts cover everything. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lib/base/units: exact parsing, refusals, shortest text, round trips. */
 #include <stdarg.h>
 #include <stddef.h>

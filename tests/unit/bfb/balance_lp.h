@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The balancing programs written out for lp_solve: what balance.h finds by
  * cuts and flows, found another way. Include after cmocka.h. */
 #ifndef WEFT_TESTS_UNIT_BFB_BALANCE_LP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Breadth-first-broadcast synthesis: known exact values, and exactness
  * against exhaustive search over sets of links. */
 #include <stdarg.h>

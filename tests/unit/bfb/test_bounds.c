@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The loads by distance of all nodes at once, against a linear program for
  * each node and distance. */
 #include <stdarg.h>

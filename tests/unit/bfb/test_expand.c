@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Constructions: every one replays, with the figures of its theorem. */
 #include <stdarg.h>
 #include <stddef.h>

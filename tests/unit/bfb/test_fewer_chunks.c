@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fewer chunks for runtimes that a schedule does not fit. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Flooding: replayed on random digraphs, at the bound on meshes. */
 #include <stdarg.h>
 #include <stddef.h>

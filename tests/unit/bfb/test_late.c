@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Late takers and staggered pieces. The optimum over given pieces is found again by one
  * large linear program with a column for every origin, node, piece, link and step, without

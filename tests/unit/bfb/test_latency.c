@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Breadth-first broadcast with latencies, against a linear program for every
  * set of links that a node may use. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Batches: what they cost is what replay finds. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Transfers in other steps: right, never slower, and faster where known. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reversal in time and sequences. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bounds by steps against what tries to get below them: all ways to spread what nodes have in few
  * steps, searched through, for volume; schedules that are changed at random while they get faster,

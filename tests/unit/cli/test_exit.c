@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exit codes: verdicts and errors to numbers, and names of enumerations. */
 #include <stdarg.h>
 #include <stddef.h>

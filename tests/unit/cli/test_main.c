@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whole command lines that need no weftd: output, messages, exit codes. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parsing, help and completion, on a small tree of its own. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pairs that are renamed wherever they stand, and nothing else that changes. */
 #include <stdarg.h>
 #include <stddef.h>

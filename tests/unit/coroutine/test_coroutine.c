@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Coroutines wait while their loop goes on, and elsewhere as poll() does. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cost: forests out of programs span, weigh what they should and load links as they say. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cost: random digraphs with switches, memories and shared limits, against linear programs that
  * know neither symmetry nor trees: for every root and every set of memories that copy, a flow to

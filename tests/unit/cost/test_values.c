@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cost: the values of the thesis "Optimal collectives", tables 6.3 to 6.11, and closed forms. */
 #include <stdarg.h>
 #include <stddef.h>

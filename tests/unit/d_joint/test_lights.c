@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Light of random fabrics from participant to participant, and input that is no light. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of joint changes: what is written is read, and nothing else. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A whole daemon on a loop in a thread of its own, with simulated devices
  * whose maps outlive it in files, and a client beside it. */
 #ifndef WEFT_TESTS_UNIT_DAEMON_FIXTURE_H

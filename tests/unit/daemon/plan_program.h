@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The program of a test with a weftd in it is what that plans in, too. */
 #ifndef WEFT_TESTS_UNIT_DAEMON_PLAN_PROGRAM_H
 #define WEFT_TESTS_UNIT_DAEMON_PLAN_PROGRAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Roles: the file that grants them, and what they allow. */
 #include <stdarg.h>
 #include <stddef.h>

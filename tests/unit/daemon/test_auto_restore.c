@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checklist 16: when a circuit that another user removed is restored. */
 #include <stdarg.h>
 #include <stddef.h>

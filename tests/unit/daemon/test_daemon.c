@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weftd as its clients see it, on simulated devices. */
 #include <stdarg.h>
 #include <stddef.h>

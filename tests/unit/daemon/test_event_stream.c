@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What happens, as those who watch are told. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The list of jobs: what is forgotten of it. */
 #include <stdarg.h>
 #include <stddef.h>

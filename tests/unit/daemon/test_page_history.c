@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The page's history: bounded, newest samples complete, and told as it was put in. */
 #include <setjmp.h>
 #include <stdarg.h>

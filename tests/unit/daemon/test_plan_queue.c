@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that wait before they plan, and requests of a configuration as it is. */
 #include <stdarg.h>
 #include <stddef.h>

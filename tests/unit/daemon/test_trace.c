@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* traceparent: what is an id and what is none. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* SHA-256 against the examples of its standard, and against OpenSSL's. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A device on the bench: a driver's handle, and for those that speak to one
  * an emulator in a forked process on a port that the kernel chose. Turns the

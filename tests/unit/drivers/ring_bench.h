@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A ring of resonators in a namespace, with both ends of all netdevs. */
 #ifndef WEFT_TESTS_UNIT_DRIVERS_RING_BENCH_H
 #define WEFT_TESTS_UNIT_DRIVERS_RING_BENCH_H

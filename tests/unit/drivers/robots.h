@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A robot on the bench: quick to be asked again, with an emulator. */
 #ifndef WEFT_TESTS_UNIT_DRIVERS_ROBOTS_H
 #define WEFT_TESTS_UNIT_DRIVERS_ROBOTS_H

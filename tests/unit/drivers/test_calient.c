@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `calient-tl1`: two phases, bulk commands, power. */
 #include "tests/unit/drivers/tl1_switches.h"
 

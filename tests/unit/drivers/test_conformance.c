@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The driver contract, driver by driver: one set of cases for all, against
  * the emulator in a process of its own where there is one. The other side of

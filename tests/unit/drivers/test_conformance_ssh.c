@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The driver contract by SSH, of the drivers that have it: the cases in which it
  * matters what carries the session. One OpenSSH server serves all: who logs in is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The driver that docs/examples/driver shows to those who write one: it
  * compiles, and does what docs/drivers.md asks of a driver against a switch
  * that speaks its dialect. */

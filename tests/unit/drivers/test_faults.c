@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * checklist 27: every switch driver under every common fault of its emulator:
  * whatever goes wrong, what is claimed of an item is true by the device's own account, and

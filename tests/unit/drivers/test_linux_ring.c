@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What only `linux-ring` can show: frames that go where a step's settings
  * send them and nowhere else, steps kept over processes, rules that others

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What only `linux-tc` can show: rules that others add, remove and double
  * behind its back, netdevs that go, a namespace made again, real packets.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What people ask of devices beside their light: ports enabled and disabled,
  * recovery, moves that are cancelled. */
 #include "tests/unit/drivers/rig.h"

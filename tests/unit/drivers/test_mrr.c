@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `mrr-reg`: the wire format, and what can go wrong between shadow and
  * active bank. */
 #include "tests/unit/drivers/rig.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `polatis-scpi`: reply parsing, and the ways of a switch that answers
  * nothing to a command. */
 #include "tests/unit/drivers/rig.h"

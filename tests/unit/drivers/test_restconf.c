@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `polatis-restconf` beyond the contract: what goes over the wire, what each
  * status means, log-in, HTTPS, events, and the forms of answers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All robots: queues, text in passing, half-done links, waiting for people. */
 #include "tests/unit/drivers/robots.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `rome-cli`: its text, stale rows, wear; the rest is in test_robots.c. */
 #include "tests/unit/drivers/robots.h"
 

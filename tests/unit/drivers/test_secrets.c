@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What every driver with a secret keeps to itself. Each class of the registry is looked at;
  * those whose emulator asks for a password have one that stands nowhere else, and their

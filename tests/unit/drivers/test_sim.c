@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `sim`: its troubles come when asked for and repeat with the seed; and the
  * state file that it shares with the emulators. */
 #include "tests/unit/drivers/rig.h"

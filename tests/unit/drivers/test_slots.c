@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `mrr-reg`: several programs on one ring, its memory, and the emulated
  * resonators at work. */
 #include "tests/unit/drivers/rig.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `sonic-ocs`: its rows, its states and what is particular to its tables. */
 #include "tests/unit/drivers/rig.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `sonic-ocs` against an interactive bash on a terminal, whose `show` prints a
  * switch's tables: echo, prompt, title, colours and bracketed paste are bash's own. */
 #include "tests/unit/drivers/rig.h"

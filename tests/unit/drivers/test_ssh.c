@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* SSH without a server of it: options, files that are not used, and peers that
  * are none; integration/ssh.sh has OpenSSH's. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses, frames, and connecting to a name of several addresses; sessions
  * as such are tested through the drivers. */
 #include <stdarg.h>

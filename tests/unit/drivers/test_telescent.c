@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `telescent-cli`: its text, its locks; the rest is in test_robots.c. */
 #include "tests/unit/drivers/robots.h"
 

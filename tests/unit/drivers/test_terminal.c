@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* drivers/core/terminal.h: what is no text is taken off, however it comes cut. */
 #include "tests/unit/drivers/rig.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TL1: reading messages, and the ways of the switches that speak it. */
 #include "tests/unit/drivers/tl1_switches.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The answers of public origin in tests/data/transcripts, played to the drivers by
  * a device that knows nothing else.

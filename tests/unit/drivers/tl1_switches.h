@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A TL1 switch of 8 x 8 on the bench, without waits. */
 #ifndef WEFT_TESTS_UNIT_DRIVERS_TL1_SWITCHES_H
 #define WEFT_TESTS_UNIT_DRIVERS_TL1_SWITCHES_H

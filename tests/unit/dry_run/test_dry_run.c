@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is sent for a plan: batches, their order, whole maps. */
 #include <setjmp.h>
 #include <stdarg.h>

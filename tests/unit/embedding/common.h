@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of the room share: loads and times counted again, from every
  * transfer and every route, in fractions. Include after cmocka.h. */
 #ifndef WEFT_TESTS_UNIT_EMBEDDING_COMMON_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Embedding: routes by every rule, against slower ways to find the same; what
  * Swing's paper has as loads; compact schedules and those written out; changed

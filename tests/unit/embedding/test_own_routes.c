@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compact schedules whose group keeps the logical digraph and not the physical one, or not
  * the routes: what is kept and what it stands for have the same loads, times and simulations, and
  * files of both forms are read as they were. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Faults: their text, when they strike, and the same again for one seed. */
 #include <stdarg.h>
 #include <stddef.h>

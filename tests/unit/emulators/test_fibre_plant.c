@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Light between emulators: what arrives where, by wiring and maps. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The device side of the SCPI dialect, line by line, without sockets. */
 #include <stdarg.h>
 #include <stddef.h>

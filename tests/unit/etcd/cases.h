@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What weft relies on of an etcd, by lib/etcd alone: cases that run against real members
  * (test_etcd.c) and against the simulation's model of them (tests/sim/stories/etcd_cases.c), so

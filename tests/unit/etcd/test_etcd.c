@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cases of cases.h against real members, on ports of their own: one, and three of another
  * cluster; and what needs none. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cayley graphs that are searched: their figures against those of the digraphs built from
  * their expressions, and lists of groups against their orders. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Topologies by time: the order, the times, and the sizes at which another is faster, each
  * against going through all. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Circulants: figures against distances and schedules made another way. */
 #include <stdarg.h>
 #include <stddef.h>

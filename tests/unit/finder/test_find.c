@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The finder: known frontiers, and every point a schedule that verifies. */
 #include <stdarg.h>
 #include <stddef.h>

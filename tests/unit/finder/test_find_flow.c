@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Digraphs for all-to-all: figures, bounds and the order of what is found. */
 #include <setjmp.h>
 #include <stdarg.h>

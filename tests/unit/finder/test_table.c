@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of frontiers: what they have is found, what is not true in them is passed over. */
 #include <stdarg.h>
 #include <stddef.h>

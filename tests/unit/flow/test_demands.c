@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All-to-all where pairs send unlike amounts: the reader of matrices, flows and exact
  * optima against a linear program that is written down here, symmetry that keeps demands. */
 #include <stdarg.h>

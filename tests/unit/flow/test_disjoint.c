@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Maximal sets of disjoint paths, counted by max-flow, and their shares,
  * against the linear program over the same paths. */
 #include <stdarg.h>

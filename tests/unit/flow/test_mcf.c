@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All-to-all flows: known optima, certificates, linear programs as oracles,
  * failed links, limits. */
 #include <stdarg.h>

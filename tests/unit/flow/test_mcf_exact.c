@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exact all-to-all optima: the known fractions with a checked proof, random
  * digraphs, and proofs that are wrong in one place. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The linear programs of the all-to-all flow agree with each other, with the
  * flow solver and with the known optima. */
 #include <stdarg.h>

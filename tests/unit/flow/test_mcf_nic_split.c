@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Hosts that are slower than their links: rates in closed form, exactly. */
 #include <stdarg.h>
 #include <stddef.h>

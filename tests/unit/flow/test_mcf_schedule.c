@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All-to-all schedules out of flows: verified, and near the flow's rate. */
 #include <stdarg.h>
 #include <stddef.h>

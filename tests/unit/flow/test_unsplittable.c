@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One path a pair: paths are paths, loads are what is said, heuristics
  * against the bound, the integer program where it is small. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Minimum-cost flow against exhaustive search. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph: arborescences of least cost, against all choices of arcs and against cuts. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Searches against Floyd and Warshall's distances, and the order of ties. */
 #include <stdarg.h>
 #include <stddef.h>

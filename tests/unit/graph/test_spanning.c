@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packed spanning trees of random graphs, against all partitions one by one. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Maximum flows, cuts and packed arborescences of random digraphs, against all
  * cuts one by one. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A namespace of a test's own, or a reason why there cannot be one: those
  * who may not make namespaces skip what needs them.

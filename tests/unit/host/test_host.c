@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The host side against the kernel of this machine. */
 #include <stdlib.h>
 #include <string.h>

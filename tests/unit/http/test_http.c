@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whose name a request may use, and what is answered over a socket. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Command lines of mpirun; processes with limits, that leave no others behind. */
 #include <setjmp.h>
 #include <signal.h>

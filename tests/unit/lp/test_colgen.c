@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lib/lp/colgen: against the same programs with all columns listed, cutting
  * stock with a known relaxation, and every way to stop. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lib/lp/exact: independent rows, and fractions that solve their systems. */
 #include <stdarg.h>
 #include <stddef.h>

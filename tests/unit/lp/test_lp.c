@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lib/lp: known optima, outcomes, duality on random programs, growth. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How far the values of a program that was solved miss its rows and bounds,
  * summed row by row and not as the solver does it. Include after cmocka.h. */
 #ifndef WEFT_TESTS_UNIT_LP_VIOLATION_H

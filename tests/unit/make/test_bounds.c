@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lower bound of time against every schedule over routes that is made here: swing and its
  * relatives, and others embedded by shortest paths, at many costs and sizes. */
 #include <stdarg.h>

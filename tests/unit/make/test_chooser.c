@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * "auto" against every algorithm by its name, with the options of tests/data/named_schedules.txt:
  * on no digraph, for no collective without a root, at no size and cost is one faster by more than

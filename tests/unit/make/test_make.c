@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The list of what "auto" tries: never slower than a name on it, and what each option means. */
 #include <math.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random demands on rings, for tests and benchmarks. Set k of a family draws,
  * from seed k alone,

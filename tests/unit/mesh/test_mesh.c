@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Meshes: readers and their errors, the bound, the search, the checks. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Objectives beside the channels: fewest moved lightpaths, least loss. */
 #include <stdarg.h>
 #include <stddef.h>

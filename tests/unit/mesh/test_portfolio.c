@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two searches beside each other: the same answer on one thread and two. */
 #include <stdarg.h>
 #include <stddef.h>

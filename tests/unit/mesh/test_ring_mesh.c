@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rings as meshes: plain ones by the ring's own solver, others by search. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What holds for every fabric that was accepted. Ends the program when not:
  * for unit tests and for the fuzz target. */
 #ifndef WEFT_TESTS_UNIT_MODEL_INVARIANTS_H

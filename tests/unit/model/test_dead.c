@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parts that the file marks as dead. */
 #include <setjmp.h>
 #include <stdarg.h>

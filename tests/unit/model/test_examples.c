@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The examples under configs: the valid fabrics are accepted, and each broken
  * one gives exactly the errors in the .err file beside it. After a change of

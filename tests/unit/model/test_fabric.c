@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a fabric holds after reading, and the edges of reading it. That
  * mistakes are found is test_examples' business. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The documentation against the tables that drive the parser: every key has
  * its item in weft.yaml(5), which says if it is required and names its
  * default; every example in the documentation is accepted. */

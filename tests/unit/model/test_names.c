@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ranges to names. */
 #include <stdarg.h>
 #include <stddef.h>

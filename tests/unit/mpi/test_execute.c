@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rank programs on MPI: every kind of collective, totals that do not divide, datatypes with
  * holes and odd extents, user operations, in place, results against what they must be.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An MSCCL file as the runtimes hold it in memory after they have read it
  * (msccl_parser.cc of Azure/msccl-executor-nccl and of ROCm/rccl): nops become

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a file as the kernels of Azure/msccl-executor-nccl (msccl_kernel.cu,
  * prims_*.h, msccl_setup.cc) and of ROCm/rccl do, for a call of so many bytes:

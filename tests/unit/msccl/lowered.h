@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What all ways of lowering are tried on. Include after cmocka.h. */
 #ifndef WEFT_TESTS_UNIT_MSCCL_LOWERED_H
 #define WEFT_TESTS_UNIT_MSCCL_LOWERED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * MSCCL XML as the runtimes read it: elements, attributes, comments and
  * nothing else of XML (docs/lowering.md). The reader keeps to the lexical

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs by the size of calls: what is chosen, and that each is proven as it
  * is written. */
 #include <stdarg.h>

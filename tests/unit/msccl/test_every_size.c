@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every file that weft writes for twelve families of digraphs of 8 to 64
  * ranks, five collectives and both dialects, at every size that the kernels

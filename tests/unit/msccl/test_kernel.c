@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files as the kernels run them at a size: what weft writes, and small files
  * by hand that lock up, race or go wrong only from some size on, which show

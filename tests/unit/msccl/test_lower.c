@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lowered schedules, run as the kernels do. */
 #include <malloc.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Time-stepped all-to-all: the sums meet the optimum of the flow, schedules
  * verify and run when lowered, limits and errors. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reader's lexical rules, and files broken in every way. */
 #include <stdarg.h>
 #include <stddef.h>

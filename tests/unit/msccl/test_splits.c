@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels divide a step into pieces, each of which takes a place of its
  * connection. Here every piece is a node of a graph, with arcs for all that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Execution plans from JSON. Only what weft writes is read: a key that could
  * change the meaning of another is refused, not ignored, and errors name their

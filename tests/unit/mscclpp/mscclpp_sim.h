@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs the text of an execution plan on bytes, as MSCCL++ might: it shares no
  * code with the room but the JSON parser. Between two nops the operations of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plans of twelve families of digraphs of 8 to 64 ranks and five collectives,
  * in place and out of place, run on bytes. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Execution plans, run on bytes from their text, and plans that are wrong. */
 #include <stdarg.h>
 #include <stddef.h>

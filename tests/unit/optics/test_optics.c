@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* drivers/light: order and merging of ring programs. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packed programs: format, round trips, what is refused; windows; rings. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A step simulator of the ring, event by event, held against the closed forms.
  *

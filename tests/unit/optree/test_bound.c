@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bounds of rings against what tries to beat them: on rings of three and
  * four nodes the fastest plan of all there are, found by going through what

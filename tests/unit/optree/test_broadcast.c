@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Broadcast on rings and parts of rings: every way that one can go is written
  * out, replayed and run by the simulator. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All collectives on rings: replayed in full, on channels counted again, in
  * the time that the plan says, and no faster than their bounds. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Composed plans: their proof, their figures, and that OpTree is no faster. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Grouped plans: gathered by neighbours, sent far by few, on any ring. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The paper's figures, and plans for rings of every size. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Retuning in the dark: the timeline of every kind of plan is proven, keeps
  * the time that was said, and any change to it is found. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs on parts of a ring, alone and side by side. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated ring against the closed forms of time. */
 #include <stdarg.h>
 #include <stddef.h>

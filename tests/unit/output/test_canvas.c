@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pictures: text finds its room or is counted, nothing is outside, layouts keep distances. */
 #include <stdarg.h>
 #include <stddef.h>

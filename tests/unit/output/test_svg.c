@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Drawings: text is safe, charts show every value at its height. */
 #include <stdarg.h>
 #include <stddef.h>

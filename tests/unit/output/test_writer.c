@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lib/base/out: golden outputs of the three formats; what they promise. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `topology: auto`: that a plan takes what the finder gives for the same question, says what
  * stands against it, and plans collectives with a root. */
 #include <stdio.h>

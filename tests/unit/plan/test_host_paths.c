@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Paths between hosts over random light: followed hop by hop, and over each of parallel arcs. */
 #include "tests/unit/plan/fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan: the digraph of a job's ranks, through ports to what is inside hosts, and
  * plans of such jobs. */
 #include "tests/unit/plan/fixture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs that divide the ports of hosts: each is planned as though it were alone on a
  * fabric of its ports, whatever the order of the file, and traffic of one never

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a plan says of schedules whose light changes between their steps. */
 #include "tests/unit/plan/fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checklist 21: plans do without what the file marks as dead. */
 #include "tests/unit/plan/fixture.h"
 

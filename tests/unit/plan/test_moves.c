@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checklist 25: as few circuits are moved as can be, held against all spreads
  * of small fabrics. */
 #include "tests/unit/plan/fixture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checklist 23: what goes dark while a plan is carried out, and how long. */
 #include "tests/unit/plan/fixture.h"
 

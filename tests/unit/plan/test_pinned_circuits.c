@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Circuits from port to port: made as the file says, and no others. */
 #include "tests/unit/plan/fixture.h"
 

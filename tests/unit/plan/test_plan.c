@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Planning: circuits, device steps, purity, and the plan file. */
 #include <stdarg.h>
 #include <stddef.h>

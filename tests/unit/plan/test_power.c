@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Power at receivers, checked before connecting (line 19 of the list in
  * docs/drivers.md). */
 #include <stdarg.h>

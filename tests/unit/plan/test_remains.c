@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What remains of a fabric as applied when light is dead. */
 #include "controller/plan/private.h"
 #include "tests/unit/plan/fixture.h"

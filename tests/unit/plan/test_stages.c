@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stages that keep a floor of capacity (line 10 of the list in
  * docs/drivers.md): every plan is replayed stage by stage, and what each host
  * and pair has left is counted from the ports alone, as is whose light each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Light over trunks for all jobs at once: found whenever rwa finds it for the
  * union of their lightpaths, and the same in any order of the jobs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random fabrics whose fibres between switches have just as many wavelengths as
  * rwa needs for the lightpaths of all jobs together.

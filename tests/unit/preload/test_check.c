@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The files of a table: compared with their entries, proven, and, where every rank has its own,
  * found to be of one schedule. */
 #include <setjmp.h>

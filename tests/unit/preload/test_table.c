@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of schedules: what is read from it, and where its mistakes are said to be. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plans go through bytes and stay what they are, in all that is told of them. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A plan told in parts, and circuits with the names of their ends. */
 #include <stdarg.h>
 #include <stddef.h>

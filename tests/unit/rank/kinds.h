@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A schedule of every kind of collective, and numbers to run it on. Include after cmocka.h. */
 #ifndef WEFT_TESTS_UNIT_RANK_KINDS_H
 #define WEFT_TESTS_UNIT_RANK_KINDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of single ranks: those of all ranks together, run here in a random
  * order on numbers, do what the collective promises; the same from compact schedules,
  * from parts and from all transfers. */

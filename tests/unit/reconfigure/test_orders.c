@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Orders of change against all orders: on rings of three or four nodes every
  * sequence of moves, those of lightpaths that stay and of detours over several routes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Changing light: the order of moves, and what must be interrupted. */
 #include <stdarg.h>
 #include <stddef.h>

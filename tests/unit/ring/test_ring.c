@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Colouring arcs of a ring, all-to-all, the check and the loss budget. */
 #include <stdarg.h>
 #include <stddef.h>

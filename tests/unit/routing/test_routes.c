@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Route tables, read back from their JSON and replayed on the digraph. */
 #include <stdarg.h>
 #include <stddef.h>

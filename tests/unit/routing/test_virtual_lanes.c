@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Layers of routes, checked by a cycle finder that knows nothing of ranks. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A server on its own thread and loop, with methods that behave well and
  * badly; and what the tests count about it. */
 #ifndef WEFT_TESTS_UNIT_RPC_FIXTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A message type of every kind that the boundary cares about, as protoc-c
  * would describe
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The decode boundary alone. */
 #include <stdarg.h>
 #include <stddef.h>

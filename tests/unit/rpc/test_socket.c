@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The file of the server's socket: which of several servers gets it, and who
  * removes it. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statuses, percent-encoding, timeouts and message framing. */
 #include <stdarg.h>
 #include <stddef.h>

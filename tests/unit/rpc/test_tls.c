@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TCP with certificates on both sides. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The server against peers that break the rules, or stretch them. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/2 spoken by hand: what no proper client would send. */
 #ifndef WEFT_TESTS_UNIT_RPC_WIRE_H
 #define WEFT_TESTS_UNIT_RPC_WIRE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exchanges along chains of nodes, for tests of forwarded sums. Include after cmocka.h. */
 #ifndef WEFT_TESTS_UNIT_SCHEDULE_CHAINS_H
 #define WEFT_TESTS_UNIT_SCHEDULE_CHAINS_H

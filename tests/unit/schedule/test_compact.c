@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compact schedules against what they stand for: verified, costed, cut into
  * parts, written and read alike, on random digraphs with a group; and what is no
  * automorphism, or no schedule, is refused. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loads, bounds and times. */
 #include <stdarg.h>
 #include <stddef.h>

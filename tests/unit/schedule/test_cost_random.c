@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Times of random schedules, embedded or not, compact or not, against a recomputation
  * in plain rationals that follows every message of every step by itself, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All-to-alls in which pairs send unlike amounts: made from flows, replayed, written and read,
  * turned around, and refused by those who know blocks of one size only. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Times of embedded schedules made by hand: hops, messages and shared routes, and
  * what does not fit 64 bits. */
 #include <stdarg.h>

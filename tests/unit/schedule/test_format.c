@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON and protobuf: equal after a round trip, and what is refused. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sums that are forwarded: chains of exchanges on rings and tori, verified and run with
  * numbers; mutations of them against a second reading of the rules; every fault and what is
  * said about it; and what is made of such schedules. */

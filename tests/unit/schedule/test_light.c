@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Light that changes between steps: counted, priced, and refused by what cannot
  * wait for it. */
 #include <stdarg.h>

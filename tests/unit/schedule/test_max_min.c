@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Flows that share capacities, against values by hand and a plain reference. */
 #include <math.h>
 #include <stdarg.h>

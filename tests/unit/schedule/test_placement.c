@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where a schedule's ranks and arcs are: through both formats, and what is refused. */
 #include <stdarg.h>
 #include <stddef.h>

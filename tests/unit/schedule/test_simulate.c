@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Simulated schedules: against the cost model, and against plain replays. */
 #include <math.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The verifier: right schedules pass, and every way to break one is named. */
 #include <stdarg.h>
 #include <stddef.h>

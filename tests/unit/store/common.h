@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A store in a folder of its own, and journals to put into it. */
 #ifndef WEFT_TESTS_UNIT_STORE_COMMON_H
 #define WEFT_TESTS_UNIT_STORE_COMMON_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A SQLite VFS that stands before the real one and counts what reaches the
  * disk: writes, syncs, truncations, deletes. At the chosen operation it

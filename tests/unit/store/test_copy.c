@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The second copy: a store that is gone, empty, damaged or without its log is replaced by it, and
  * nothing else is.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store when the disk fails or the process ends at any moment. A script
  * of calls runs with a fault at the N-th write or sync, for every N; then

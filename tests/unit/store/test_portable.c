@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checklist 22: a store as text and back, whole or not at all. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A store that others have too: whoever applies what it gives away has the same rows. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Passwords that an older weft left in the texts of fabrics: they are moved to files beside the
  * store, which has them nowhere any more, and every change has its text.

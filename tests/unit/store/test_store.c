@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The store when all goes well, and what it says to bad files. */
 #include <stdarg.h>
 #include <stddef.h>

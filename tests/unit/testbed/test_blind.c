@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bring-up over devices that measure nothing: which circuits are tried, in
  * what order, and what follows. The wiring is a table here, and no robot
  * has to be waited for. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bring-up with power: what differs, the corrected file, the state file. */
 #include <setjmp.h>
 #include <stdarg.h>

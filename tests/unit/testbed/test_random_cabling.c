@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bring-up of random fabrics whose cabling is not as written, with the engine
  * itself: devices, and frames of hosts, are those of a small world here, in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Wiring as found against wiring as written, without any namespace. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Maximum flows of digraphs, as tests ask for them. Include after cmocka.h. */
 #ifndef WEFT_TESTS_UNIT_TOPOLOGY_FLOWS_H
 #define WEFT_TESTS_UNIT_TOPOLOGY_FLOWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs of expressions. Include after cmocka.h. */
 #ifndef WEFT_TESTS_UNIT_TOPOLOGY_PARSE_H
 #define WEFT_TESTS_UNIT_TOPOLOGY_PARSE_H

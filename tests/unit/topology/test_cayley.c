@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cayley graphs: their arcs against products worked out one by one, the group that they
  * bring along against permutations composed, and what is no group refused. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* topology: families and their expressions. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* topology: kinds and limits in edge lists and JSON, each refused word and key,
  * and files that are read as they were written. */
 #include <stdarg.h>

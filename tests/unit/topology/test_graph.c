@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* topology: building, indexes, distances, transposing, symmetry. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Groups of terminals, extended to switches and memories, whatever their numbers. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* topology: shared limits and the order of node kinds, through freezing, copies,
  * transposing, and what looks for symmetry. */
 #include <stdarg.h>

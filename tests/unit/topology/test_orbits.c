@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* topology: costs of arcs, and orbits of nodes, arcs and limits. */
 #include <stdarg.h>
 #include <stddef.h>

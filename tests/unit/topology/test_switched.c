@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* topology: families with switches and memories: their structure, the flows
  * through them, and the groups of their digits. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * topology: figures 2.1 to 2.7 of the thesis on optimal collectives, which show
  * what steps, trees of GPUs and changed capacities get wrong about memories. The

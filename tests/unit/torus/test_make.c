@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Swing and its relatives: check values, and replay on many shapes. */
 #include <stdarg.h>
 #include <stddef.h>

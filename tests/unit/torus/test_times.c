@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Times by formula: those of schedules that are made, those that others computed, and what is
  * chosen is the fastest.

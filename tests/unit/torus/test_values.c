@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Check values of Swing and recursive doubling: hops and loads of every step as the verifier counts
  * them, exactly; and times of all algorithms by formula, as others computed them, and as made.

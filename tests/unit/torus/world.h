@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What tests of algorithms on coordinates share. */
 #ifndef WEFT_TESTS_UNIT_TORUS_WORLD_H
 #define WEFT_TESTS_UNIT_TORUS_WORLD_H

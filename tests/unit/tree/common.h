@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of the room share. Include after cmocka.h. */
 #ifndef WEFT_TESTS_UNIT_TREE_COMMON_H
 #define WEFT_TESTS_UNIT_TREE_COMMON_H

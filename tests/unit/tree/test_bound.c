@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The bounds against two others who know them: all cuts one by one, and linear
  * programs of what any schedule has to move. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packed forests of random digraphs: every tree spans, together they keep to the time that they
  * claim, and that is the one of the fullest cut, by all cuts one by one. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Forests for all-reduce: spanning trees both ways, at the bound. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules of forests: replayed, never below what the forest allows, and never worse than
  * theorem 4's; forests are packed from a super source that feeds every rank its share. */
 #include <stdarg.h>

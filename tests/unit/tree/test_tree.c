@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules with a root on known families and on random digraphs: replayed, never
  * below the bound, near it, and of all numbers of batches the fastest. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The page's files, and what its picture tells of a fabric: light counted by
  * following each photon, segment by segment. */
 #include <setjmp.h>

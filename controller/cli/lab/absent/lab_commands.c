@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Without what a lab needs: emulated devices, bringup, testbeds. */
 #include <stddef.h>
 

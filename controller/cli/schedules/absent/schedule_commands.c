@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Without the commands about schedules. */
 #include <stddef.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Without linear programs: arcs that giving one switch after the other its own may not spread over
  * three and more switches at best are refused. */
 #include "controller/plan/private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Without routes and wavelengths on meshes: no light for jobs over trunks. */
 #include "controller/plan/private.h"
 
