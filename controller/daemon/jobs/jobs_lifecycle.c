@@ -164,14 +164,19 @@ static bool has_its_circuits(const struct job *j, const struct model_fabric *f)
 	return true;
 }
 
-/* Where the configuration shows a job that is not in the queue. */
+/* Where the configuration shows a job that is not in the queue. A change that is open may yet be
+ * taken back, and does not say that a job has begun. */
 static void settle_job(struct job *j, const struct model_fabric *f)
 {
+	bool open = apply_journal(j->jobs->env->apply, 0) != NULL;
 	int at = f ? model_find_job(f, j->s.name) : -1;
 	bool active = at >= 0 && f->jobs[at].requested && has_its_circuits(j, f);
 
 	if (active) {
 		take_nodes(j, f, at);
+	}
+	if (active && open && j->s.state == STORE_JOB_STARTING) {
+		return;
 	}
 	if (active && (j->s.state == STORE_JOB_STARTING || j->moving)) {
 		job_move(j, j->moving ? j->s.state : STORE_JOB_RUNNING, "");
