@@ -140,21 +140,38 @@ static void mark_job(struct job_view *v, int job)
 	}
 }
 
+static bool is_among(const char *const *names, int n, const char *name)
+{
+	bool found = false;
+
+	for (int k = 0; k < n; k++) {
+		found |= strcmp(names[k], name) == 0;
+	}
+	return found;
+}
+
+/* A job that has hosts of which the fabric says nothing: it begins, or the fabric is another than
+ * the one in force, as after a rollback that was refused. */
+static bool is_not_in_fabric(const struct job_view *v, const struct job *j)
+{
+	return j->s.state == STORE_JOB_STARTING ||
+	       ((j->s.state == STORE_JOB_RUNNING || j->s.state == STORE_JOB_ENDING) &&
+		model_find_job(v->f, j->s.name) < 0);
+}
+
 void job_view_mark(struct job_view *v, const struct jobs *jobs, const char *const *except, int n)
 {
 	for (int i = 0; i < v->f->n_jobs; i++) {
-		bool spared = v->f->jobs[i].device >= 0;
-
-		for (int k = 0; k < n; k++) {
-			spared |= strcmp(except[k], v->f->jobs[i].name) == 0;
-		}
-		if (!spared) {
+		if (v->f->jobs[i].device < 0 && !is_among(except, n, v->f->jobs[i].name)) {
 			mark_job(v, i);
 		}
 	}
 	for (size_t i = 0; i < jobs->v.n; i++) {
-		if (jobs->v.v[i]->s.state == STORE_JOB_STARTING) {
-			job_view_mark_job(v, jobs->v.v[i]);
+		const struct job *j = jobs->v.v[i];
+
+		if (is_not_in_fabric(v, j) &&
+		    (j->s.state == STORE_JOB_STARTING || !is_among(except, n, j->s.name))) {
+			job_view_mark_job(v, j);
 		}
 	}
 }
