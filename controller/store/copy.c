@@ -230,15 +230,17 @@ static int find_loss(const char *path, const char *copy, struct err *err)
 		       "log was lost", path, (long long)now.written, (long long)then.written);
 }
 
-/* The log goes first: over another file it would be read as that one's. */
+/* The log goes first, also one that is left of a store that is gone: over another file it would be
+ * read as that one's. */
 static int set_aside(const char *path, struct store_taken *out, struct err *err)
 {
 	struct buf log = { 0 }, kept = { 0 };
 	int rc = access(path, F_OK) ? 0 : store_keep_old(path, out->kept, err);
 
 	buf_printf(&log, "%s-wal", path);
-	buf_printf(&kept, "%s-wal", out->kept[0] ? out->kept : path);
-	if (rc == 0 && out->kept[0] && rename(buf_cstr(&log), buf_cstr(&kept)) &&
+	buf_printf(&kept, out->kept[0] ? "%s-wal" : "%s.replaced-wal",
+		   out->kept[0] ? out->kept : path);
+	if (rc == 0 && rename(buf_cstr(&log), buf_cstr(&kept)) &&
 	    errno != ENOENT) {
 		rc = err_errno(err, WEFT_EIO, errno, "%s", buf_cstr(&log));
 	}

@@ -136,6 +136,26 @@ static void test_gone(void **state)
 	assert_replaced(p, fence, "is gone");
 }
 
+/* As after a crash: the log that is left is not the copy's. */
+static void test_gone_but_its_log(void **state)
+{
+	struct place *p = *state;
+	const uint64_t fence = make_with_copy(p);
+	struct store *s = must_open(p);
+	char *log;
+	size_t len;
+
+	store_audit(s, 1, "sw", STORE_COMMAND, "set 3,4");
+	OK(file_read(beside(p, "-wal"), 1 << 24, &log, &len, &err));
+	assert_true(len > 0);
+	store_free(s);
+	OK(file_write_atomic(beside(p, "-wal"), log, len, FILE_PRIVATE, &err));
+	free(log);
+	assert_int_equal(unlink(p->path), 0);
+	assert_replaced(p, fence, "is gone");
+	assert_int_equal(access(beside(p, ".replaced-wal"), F_OK), 0);
+}
+
 static void test_empty(void **state)
 {
 	struct place *p = *state;
@@ -357,7 +377,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_gone), T(test_empty), T(test_damaged), T(test_lost_log),
+		T(test_gone), T(test_gone_but_its_log), T(test_empty), T(test_damaged), T(test_lost_log),
 		T(test_copy_is_older), T(test_both_damaged), T(test_copy_damaged),
 		T(test_damage_is_not_copied), T(test_other_store), T(test_what_it_has),
 	};
