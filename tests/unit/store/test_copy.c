@@ -377,7 +377,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_gone), T(test_gone_but_its_log), T(test_empty), T(test_damaged), T(test_lost_log),
+		T(test_gone), T(test_gone_but_its_log),
+		T(test_empty), T(test_damaged), T(test_lost_log),
 		T(test_copy_is_older), T(test_both_damaged), T(test_copy_damaged),
 		T(test_damage_is_not_copied), T(test_other_store), T(test_what_it_has),
 	};
