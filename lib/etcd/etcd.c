@@ -501,26 +501,41 @@ static int take_keep(struct etcd *e, int timeout_ms, int64_t *asked_ns, struct e
 	return 0;
 }
 
+/* Takes the answer to what an earlier call asked. *late: it has not come, though it has had the
+ * whole time between two calls, so that another connection is better. */
+static int take_earlier(struct etcd *e, bool *late, int64_t *asked_ns, struct err *err)
+{
+	int r = e->lease.stream && e->asked_ns ? take_keep(e, 1, asked_ns, err) : 0;
+
+	*late = r || e->asked_ns;
+	if (*late) {
+		next_member(e, &e->lease);
+		e->asked_ns = 0;
+	}
+	return r == WEFT_ESTALE ? r : 0;
+}
+
 int etcd_lease_keep(struct etcd *e, int64_t lease, int timeout_ms, int64_t *asked_ns,
 		    struct err *err)
 {
 	struct line *l = &e->lease;
-	int r = open_stream(e, l, "/etcdserverpb.Lease/LeaseKeepAlive",
-			    &etcd__lease_keep_alive_response__descriptor, timeout_ms, err);
+	bool late;
+	int r;
 
 	*asked_ns = 0;
-	if (r == 0 && e->asked_ns) {
-		r = take_keep(e, 1, asked_ns, err);
-		if (r == 0 && e->asked_ns) {
-			/* It has had the whole time between two calls. */
-			r = err_set(err, WEFT_ETIMEOUT, "no answer in time");
-		}
+	r = take_earlier(e, &late, asked_ns, err);
+	if (r == 0) {
+		r = open_stream(e, l, "/etcdserverpb.Lease/LeaseKeepAlive",
+				&etcd__lease_keep_alive_response__descriptor, timeout_ms, err);
 	}
 	if (r == 0) {
 		r = send_keep(e, lease, err);
 	}
 	if (r == 0) {
 		r = take_keep(e, timeout_ms, asked_ns, err);
+	}
+	if (r == 0 && late && e->asked_ns) {
+		r = err_set(err, WEFT_ETIMEOUT, "no answer in time");
 	}
 	if (r) {
 		next_member(e, l);

@@ -39,12 +39,16 @@ leader() {
 	done
 	return 1
 }
-# Both are there, one leads, and the other has all that it has.
-both_up() {
+# start_ended [EXCEPT]: as a service manager does.
+start_ended() {
 	local one
 	for one in a b; do
-		is_alive $one || { [[ -n ${PID[$one]:-} ]] && wait "${PID[$one]}"; weftd_of $one; }
+		[[ $one == "${1:-}" ]] || is_alive $one || { [[ -n ${PID[$one]:-} ]] && wait "${PID[$one]}"; weftd_of $one; }
 	done
+}
+# Both are there, one leads, and the other has all that it has.
+both_up() {
+	start_ended
 	leader >"$T/leader" && jq -e '.leadership | .unconfirmed == 0 and (.standbys | length == 1 and .[0].behind == 0)' "$T/status" >>"$T/up"
 }
 rows() { # NAME
@@ -98,9 +102,13 @@ told() { # LEADER: what was acknowledged is there, and what was not is one of bo
 	diff <(printf '%s\n' "${acknowledged[@]}" | sort) <(jq -r '.changes[] | select(.outcome == "committed") | .comment' "$T/history" | sort) |
 		grep '^<' | sed 's/^/# acknowledged, and not there: /' | { ! grep .; }
 }
-# leads_in WHAT [EXCEPT]: someone leads; notes how long that took since `begun`.
+other_leads() { # EXCEPT
+	start_ended "$1"
+	leader "$1"
+}
+# leads_in WHAT EXCEPT: another leads; notes how long that took since `begun`.
 leads_in() {
-	wait_for 30 leader "${2:-}" || { echo "# $1: no one leads"; return 1; }
+	wait_for 30 other_leads "$2" || { echo "# $1: no one leads"; return 1; }
 	echo "$(($(now_ms) - begun)) $1" >>"$T/took"
 }
 
@@ -125,7 +133,7 @@ late_one() {
 	done
 	wait_for 10 eval "[[ \$(late $watched) == done ]]" || { echo "# $what: it did not come"; return 1; }
 	[[ $1 == campaign ]] || begun=$(now_ms)
-	leads_in "$what" && wait_for 30 both_up || { echo "# $what: not both up again"; tail -n 3 "$T"/[ab].log; return 1; }
+	leads_in "$what" "$([[ $1 == campaign ]] && echo "$first")" && wait_for 30 both_up || { echo "# $what: not both up again"; tail -n 3 "$T"/[ab].log; return 1; }
 	same_rows || { echo "# $what: other rows"; diff "$T/rows-a" "$T/rows-b" | head -n 5; return 1; }
 	first=$(cat "$T/leader")
 	begun=$(now_ms)
