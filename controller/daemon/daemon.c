@@ -72,6 +72,7 @@ struct daemon {
 	struct joint *joint;		/* others lead parts of the fabric, or NULL */
 	bool leads;			/* a standby has become the leader */
 	struct part_timer *published;	/* others have more of the store */
+	struct part_timer *etcd_problem;	/* it has come or gone */
 	struct rpc_server *holds;	/* answers until then; NULL: none */
 	void (*stopped)(void *arg);
 	void *stopped_arg;
@@ -260,6 +261,16 @@ static void take_published(void *arg)
 	if (d->holds) {
 		rpc_server_release(d->holds, store_published(d->env.store));
 	}
+}
+
+static void on_etcd_problem(void *arg)
+{
+	part_timer_start(((struct daemon *)arg)->etcd_problem, 0);
+}
+
+static void tell_etcd_problem(void *arg)
+{
+	problem_events_tell(((struct daemon *)arg)->problem_events);
 }
 
 /* A browser with a client certificate on the gRPC listener. */
@@ -644,6 +655,7 @@ static void free_daemon(void *arg)
 	joint_free(d->joint);
 	lease_free(d->lease);
 	part_timer_free(d->published);
+	part_timer_free(d->etcd_problem);
 	if (d->env.store) {
 		store_on_published(d->env.store, NULL, NULL);
 	}
@@ -755,7 +767,12 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 
 	d->env.store = cfg->led;
 	d->election = cfg->election;
-	d->env.is_refused = d->election ? &d->election->status.is_refused : NULL;
+	d->etcd_problem = part_timer_new(&d->env, tell_etcd_problem, d);
+	if (d->election) {
+		d->env.is_refused = &d->election->status.is_refused;
+		d->election->on_problem = on_etcd_problem;
+		d->election->on_problem_arg = d;
+	}
 	d->published = part_timer_new(&d->env, take_published, d);
 	d->env.reading = true;
 	if ((r = make_parts(d, err)) ||
@@ -872,6 +889,9 @@ static void stop_server(void *arg)
 void daemon_stop(struct daemon *d, void (*done)(void *), void *arg)
 {
 	d->env.draining = true;
+	if (d->election) {
+		d->election->stops = true;
+	}
 	stop_views(d);
 	health_changed(d->health);
 	event_stream_end_calls(d->env.events);

@@ -35,6 +35,9 @@ struct ha_status {
 struct election {
 	struct ha_status status;	/* as of the last look or beat */
 	int64_t proven_ns;	/* clk_boot_ns: no other leads until a lease after that */
+	bool stops;		/* whoever leads was asked to end: set from outside */
+	void (*on_problem)(void *arg);	/* status.problem has come or gone; or NULL */
+	void *on_problem_arg;
 	bool is_local;		/* look waits for no other */
 	/* Who leads now; brings the store up to date. */
 	int (*look)(struct election *e, struct err *err);
@@ -72,8 +75,9 @@ struct lease;
  * circuits as they are, when it cannot or when another leads: it checks before
  * every command to a device, and what it writes is refused. */
 struct lease *lease_new(struct daemon_env *env, struct election *election, int64_t lease_ms);
-/* Ends the process of one that led (75): circuits and store stay as they are. */
-void lease_end_process(const char *why) __attribute__((noreturn));
+/* Ends the process of one that led: circuits and store stay as they are. 75, or 0 if it was to
+ * end anyway. */
+void lease_end_process(const struct election *e, const char *why) __attribute__((noreturn));
 /* Yields: the next one may lead at once. Then done, at once for NULL. */
 void lease_yield(struct lease *l, void (*done)(void *arg), void *arg);
 /* Of one that has yielded, if it could. NULL is fine. */

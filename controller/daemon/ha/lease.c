@@ -38,10 +38,10 @@ struct lease {
 };
 
 /* Nothing is cleaned up: the circuits and the store are another leader's. */
-void lease_end_process(const char *why)
+void lease_end_process(const struct election *e, const char *why)
 {
 	log_error("weftd", "leads no more, and ends: %s", why);
-	_exit(EXIT_DEPOSED);
+	_exit(e->stops ? 0 : EXIT_DEPOSED);
 }
 
 static void before_command(void *arg)
@@ -49,7 +49,7 @@ static void before_command(void *arg)
 	const struct lease *l = arg;
 
 	if (clk_boot_ns() > l->until_ns) {
-		lease_end_process("its lease ran out before a command to a device");
+		lease_end_process(l->election, "its lease ran out before a command to a device");
 	}
 }
 
@@ -72,7 +72,7 @@ static void after_beat(void *arg)
 
 	l->beats = false;
 	if (l->rc == WEFT_ESTALE) {
-		lease_end_process(l->err.msg);
+		lease_end_process(l->election, l->err.msg);
 	}
 	if (l->rc && !l->silent) {
 		log_warn("weftd", "%s", l->err.msg);
@@ -90,7 +90,7 @@ static void on_beat(uv_timer_t *timer)
 		co_start(timer->loop, beat, after_beat, l);
 	}
 	if (clk_boot_ns() > l->until_ns) {
-		lease_end_process("its lease ran out");
+		lease_end_process(l->election, "its lease ran out");
 	}
 }
 

@@ -513,7 +513,7 @@ static int left_ms(const struct replica *r)
 static int give_up(struct replica *r, const struct err *err)
 {
 	if (r->leads) {
-		lease_end_process(err->msg);
+		lease_end_process(&r->base, err->msg);
 	}
 	return err->code;
 }
@@ -527,17 +527,21 @@ static bool is_unknown(int rc)
 static void note_problem(struct replica *r, int rc, const struct err *err)
 {
 	struct ha_status *s = &r->base.status;
+	const bool had = s->problem[0] != '\0';
 	char since[32];
 
 	s->is_refused = rc && !is_unknown(rc);
 	if (!is_unknown(rc) || !r->writes) {
 		r->unknown_ns = 0;
 		snprintf(s->problem, sizeof(s->problem), "%s", rc ? err->msg : "");
-		return;
+	} else {
+		r->unknown_ns = r->unknown_ns ? r->unknown_ns : clk_wall_ns();
+		snprintf(s->problem, sizeof(s->problem), "outcome unknown since %s: %s",
+			 clk_iso(r->unknown_ns, since, sizeof(since)), err->msg);
 	}
-	r->unknown_ns = r->unknown_ns ? r->unknown_ns : clk_wall_ns();
-	snprintf(s->problem, sizeof(s->problem), "outcome unknown since %s: %s",
-		 clk_iso(r->unknown_ns, since, sizeof(since)), err->msg);
+	if (r->base.on_problem && had != (s->problem[0] != '\0')) {
+		r->base.on_problem(r->base.on_problem_arg);
+	}
 }
 
 /* Does all of ops if this process leads and, with next, the head is as it left it; the head

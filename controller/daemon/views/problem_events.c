@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is wrong, as events for those who watch: each time devices were read or jobs
- * planned, it is compared with what was told before, so that a device, a port, a part
- * or a job that fails or works again is told once. The facts are those of problems.c,
- * which status and metrics tell as well.
+ * What is wrong, as events for those who watch: each time devices were read, jobs
+ * planned, or etcd has another problem, it is compared with what was told before, so that
+ * a device, a port, a part or a job that fails or works again is told once, and so is all
+ * else that status lists. The facts are those of problems.c, which status and metrics tell
+ * as well.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,12 +31,20 @@ struct told_job {
 	double rate;
 };
 
+/* Any other that was told. */
+struct told_problem {
+	Weft__V1__ProblemKind kind;
+	char device[CONF_MAX_NAME + 1];
+	char text[PROBLEM_TEXT];
+};
+
 struct problem_events {
 	const struct views *views;
 	struct told_device *devices;
 	int n_devices;
 	struct told_job *jobs;
 	size_t n_jobs;
+	VEC(struct told_problem) others;
 };
 
 /* ---- devices ------------------------------------------------------------- */
@@ -306,6 +315,81 @@ static void tell_jobs(struct problem_events *e, const struct problems *p)
 	e->n_jobs = n;
 }
 
+/* ---- all others ---------------------------------------------------------- */
+
+#define KIND(k) WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_##k
+
+/* Whether events of other kinds tell of it: where it is found, or those above. */
+static bool has_own_events(Weft__V1__ProblemKind kind)
+{
+	switch (kind) {
+	case KIND(DEVICE_ALARM):
+	case KIND(LINKS_WRONG):
+	case KIND(HOSTS_SILENT):
+	case KIND(JOBS_NOT_PLANNED):
+	case KIND(CHANGED_BY_OTHERS):
+	case KIND(ETCD):
+		return false;
+	default:
+		return true;
+	}
+}
+
+static bool is_listed(const struct problems *p, const struct told_problem *t)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->list[i]->kind == t->kind && strcmp(p->list[i]->device, t->device) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_told(const struct problem_events *e, const Weft__V1__Problem *m)
+{
+	for (size_t i = 0; i < e->others.n; i++) {
+		if (e->others.v[i].kind == m->kind &&
+		    strcmp(e->others.v[i].device, m->device) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void tell_new(struct problem_events *e, const Weft__V1__Problem *m)
+{
+	const struct daemon_event ev = { .kind = EVENT_KIND(PROBLEM), .device = m->device };
+	struct told_problem t = { .kind = m->kind };
+
+	snprintf(t.device, sizeof(t.device), "%s", m->device);
+	snprintf(t.text, sizeof(t.text), "%s", m->text);
+	vec_push(&e->others, t);
+	event_emit(e->views->env->events, &ev, "%s", m->text);
+}
+
+static void tell_others(struct problem_events *e, const struct problems *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < e->others.n; i++) {
+		const struct told_problem *t = &e->others.v[i];
+		const struct daemon_event ev = { .kind = EVENT_KIND(PROBLEM_ENDED),
+						 .device = t->device };
+
+		if (is_listed(p, t)) {
+			e->others.v[kept++] = *t;
+		} else {
+			event_emit(e->views->env->events, &ev, "over: %s", t->text);
+		}
+	}
+	e->others.n = kept;
+	for (size_t i = 0; i < p->n; i++) {
+		if (!has_own_events(p->list[i]->kind) && !is_told(e, p->list[i])) {
+			tell_new(e, p->list[i]);
+		}
+	}
+}
+
 /* ---- all ----------------------------------------------------------------- */
 
 void problem_events_tell(struct problem_events *e)
@@ -318,6 +402,7 @@ void problem_events_tell(struct problem_events *e)
 	problems_init(&p, e->views);
 	tell_devices(e, &p);
 	tell_jobs(e, &p);
+	tell_others(e, &p);
 	env_changed(e->views->env);
 	problems_fini(&p);
 }
@@ -335,6 +420,7 @@ void problem_events_free(struct problem_events *e)
 	if (e) {
 		free_told(e->devices, e->n_devices);
 		free(e->jobs);
+		vec_fini(&e->others);
 		free(e);
 	}
 }

@@ -37,7 +37,7 @@ static bool is_difference(Weft__V1__ProblemKind kind)
 {
 	return kind != KIND(DEVICE_UNREACHABLE) && kind != KIND(HOSTS_SILENT) &&
 	       kind != KIND(CHANGED_BY_OTHERS) && kind != KIND(CHANGE_WAITS) &&
-	       kind != KIND(STORE) &&
+	       kind != KIND(STORE) && kind != KIND(ETCD) &&
 	       kind != KIND(JOB_DEGRADED) && kind != KIND(JOB_DOWN) &&
 	       kind != KIND(JOBS_NOT_PLANNED);
 }
@@ -303,7 +303,14 @@ static void add_wait(struct problems *p, const struct changes *changes)
 	    "%s", change_wait_text(w, text, sizeof(text)));
 }
 
-/* What hosts of this machine receive. */
+static void add_etcd(struct problems *p, const struct election *e)
+{
+	const char *text = e ? e->status.problem : "";
+
+	add(p, &(struct problem_subject){ .kind = KIND(ETCD), .count = text[0] != '\0' },
+	    "%s", text);
+}
+
 static void add_store(struct problems *p, const struct store_copier *copier)
 {
 	const char *text = store_copier_problem(copier);
@@ -312,6 +319,7 @@ static void add_store(struct problems *p, const struct store_copier *copier)
 	    "%s", text);
 }
 
+/* What hosts of this machine receive. */
 static void add_hosts(struct problems *p, const struct hosts *hosts)
 {
 	const char *port = "", *why = "", *host = "";
@@ -386,6 +394,7 @@ void problems_init(struct problems *p, const struct views *views)
 	memset(p, 0, sizeof(*p));
 	add_devices(p, views->env);
 	add_wait(p, views->changes);
+	add_etcd(p, views->election);
 	add_store(p, views->copier);
 	add_hosts(p, views->hosts);
 	add_jobs(p, views);

@@ -34,15 +34,20 @@ struct kind {
 
 static const struct kind *kind;
 
-static void run(void (*story)(void))
+static void run_lease(int lease_s, void (*story)(void))
 {
 	struct scenario s;
 
-	scenario_pair(&s, LEASE_S);
+	scenario_pair(&s, lease_s);
 	s.etcd_members = MEMBERS;
 	s.poll_s = 3600;
 	s.devices[0].faults[0] = "slow=20";
 	tell_by_rules(&s, story);
+}
+
+static void run(void (*story)(void))
+{
+	run_lease(LEASE_S, story);
 }
 
 static bool both_up(void)
@@ -296,6 +301,13 @@ static void stop_etcd(void)
 	}
 }
 
+static void start_etcd(void)
+{
+	for (int i = 0; i < MEMBERS; i++) {
+		etcd_model_start(i);
+	}
+}
+
 static void lose_etcd(void)
 {
 	const char *map;
@@ -310,9 +322,7 @@ static void lose_etcd(void)
 	await(40, "started again, its status says that etcd does not answer",
 	      matches(ask("leadership.problem", "status"), "etcd"));
 	check(same(map_of(DEVICE), map), "the light is as it was");
-	for (int i = 0; i < MEMBERS; i++) {
-		etcd_model_start(i);
-	}
+	start_etcd();
 	await(60, "once etcd is there again, one leads", both_up());
 	check(settles(1), "and applies");
 	all_settled();
@@ -321,6 +331,53 @@ static void lose_etcd(void)
 static void run_no_etcd(void)
 {
 	run(lose_etcd);
+}
+
+/* For less than its lease. */
+static void hear_of_etcd(void)
+{
+	struct command *watching;
+
+	begin_led();
+	watching = begin("watch --format json");
+	stop_etcd();
+	await(6, "an event says that etcd does not answer",
+	      matches(output_of(watching), "\"problem\".*etcd"));
+	check(matches(ask("problems.*.kind", "status"), "etcd"), "status lists it");
+	start_etcd();
+	await(20, "another that it does again",
+	      matches(output_of(watching), "\"problem-ended\".*over: .*etcd"));
+	check(leads(A) && same(ask("problems.#", "status"), "0"), "the same one leads");
+	all_settled();
+}
+
+static void run_heard(void)
+{
+	run_lease(20, hear_of_etcd);
+}
+
+/* With something that etcd has not taken, so that it waits for the end of its lease, and the other
+ * with nothing. */
+static void stop_without_etcd(void)
+{
+	begin_led();
+	stop_etcd();
+	begin("drain h3");
+	sim_sleep(SIM_S / 5);
+	cluster_stop(A);
+	cluster_stop(B);
+	check(cluster_wait_stopped(A) == 0, "one that leads ends as it was asked to");
+	check(cluster_wait_stopped(B) == 0, "and so does one that stands by");
+	start_etcd();
+	cluster_start(A);
+	cluster_start(B);
+	await(60, "then one leads", both_up());
+	all_settled();
+}
+
+static void run_stop_without_etcd(void)
+{
+	run(stop_without_etcd);
 }
 
 /* ---- a store of its own does not mix with the others' ---- */
@@ -369,6 +426,10 @@ const struct story failover_stories[] = {
 	{ "failover-member", "a member of etcd is killed", run_member },
 	{ "failover-member-cut", "a member of etcd is cut off from the others", run_member_cut },
 	{ "failover-no-etcd", "there is no etcd for a while", run_no_etcd },
+	{ "failover-etcd-heard", "an event says that etcd is away, and that it is back",
+	  run_heard },
+	{ "failover-no-etcd-stop", "weftd is told to stop while there is no etcd",
+	  run_stop_without_etcd },
 	{ "failover-own-changes", "a weftd with changes of its own takes no part",
 	  run_own_changes },
 	{ 0 },
