@@ -558,6 +558,11 @@ void base_ask(struct driver_base *h, struct buf *b, uint64_t tag)
 	buf_fini(b);
 }
 
+void base_expect(struct driver_base *h, uint64_t tag)
+{
+	tcp_expect(h->session, tag);
+}
+
 struct drv_port *base_port(struct driver_base *h, bool is_out, int index, struct err *err)
 {
 	struct drv_snapshot *snap = &h->snap;

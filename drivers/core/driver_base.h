@@ -172,6 +172,8 @@ void base_lost(struct driver_base *h, int rc, const struct err *err, bool sent);
  * The first question of an operation must be one that changes nothing: it is
  * asked again when the session was dead (see tcp_session.h). */
 void base_ask(struct driver_base *h, struct buf *b, uint64_t tag);
+/* The question just put, which changes nothing, is answered once more, as `tag`. */
+void base_expect(struct driver_base *h, uint64_t tag);
 
 /* Traces the batch under way as the class explains it, for devices without
  * a wire. */

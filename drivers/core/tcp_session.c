@@ -739,11 +739,11 @@ static void send_request(struct tcp_session *s, struct request *q)
 	struct err err = { 0 };
 	int rc;
 
-	if (s->conf.trace) {
+	if (s->conf.trace && q->len) {
 		s->conf.trace(q->bytes, q->len, false, s->conf.arg);
 	}
 	note_doubt(s);
-	rc = put_out(s, q, &err);
+	rc = q->len ? put_out(s, q, &err) : 0;
 	if (rc) {
 		/* Of what goes through SSH a part may be out. */
 		q->sent = q->again || s->connection->ssh;
@@ -809,7 +809,7 @@ static void send_more(struct tcp_session *s)
 		if (was_idle(s)) {
 			drop_connection(s);
 		}
-		wait = wait_ns(s);
+		wait = q->len ? wait_ns(s) : 0;
 		if (wait > 0) {
 			uv_timer_start(&s->wake, on_wake, (uint64_t)(wait + 999999) / 1000000, 0);
 			return;
@@ -837,8 +837,9 @@ static void queue_request(struct tcp_session *s, const void *bytes, size_t len,
 {
 	struct request *q = x_new(1, sizeof(*q));
 
-	q->bytes = x_alloc(len, 1);
-	memcpy(q->bytes, bytes, len);
+	if (len > 0) {
+		q->bytes = memcpy(x_alloc(len, 1), bytes, len);
+	}
 	q->len = len;
 	q->tag = tag;
 	q->again = again;
@@ -856,6 +857,11 @@ void tcp_ask(struct tcp_session *s, const void *bytes, size_t len, uint64_t tag)
 void tcp_ask_repeatable(struct tcp_session *s, const void *bytes, size_t len, uint64_t tag)
 {
 	queue_request(s, bytes, len, tag, true);
+}
+
+void tcp_expect(struct tcp_session *s, uint64_t tag)
+{
+	queue_request(s, NULL, 0, tag, false);
 }
 
 bool tcp_waiting(const struct tcp_session *s)

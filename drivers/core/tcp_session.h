@@ -89,6 +89,10 @@ void tcp_ask(struct tcp_session *l, const void *bytes, size_t len, uint64_t tag)
  * stands between end sessions that are not used, and not all say so. */
 void tcp_ask_repeatable(struct tcp_session *l, const void *bytes, size_t len, uint64_t tag);
 
+/* What was asked last, changes nothing and is sent whole is replied to once more, with this tag:
+ * a request without bytes, which needs no pause before it and a place in the window. */
+void tcp_expect(struct tcp_session *l, uint64_t tag);
+
 /* A request is out: what comes now is, or comes before, its reply. */
 bool tcp_waiting(const struct tcp_session *l);
 

@@ -25,14 +25,16 @@
 
 #define DEFAULT_TIMEOUT_MS 2000
 #define TYP_SWITCH_US 25000
-/* Ports asked about in one question (power allows 256). */
-#define PORTS_A_QUESTION 128
+
+#define ASK_MAP ":oxc:swit:conn:stat?"
+/* Ports asked about in one question: as many as power allows. */
+#define PORTS_A_QUESTION 256
 /* Error queues are short; more than this is a device gone mad. */
 #define MAX_STALE_ERRORS 256
 
 static const struct drv_option_spec options[] = {
 	{ "gap_ms", "least time between two commands", "100" },
-	{ "chunk", "most pairs in one command", "16" },
+	{ "chunk", "most pairs in one command", "256" },
 	{ "settle_ms", "wait before a read-back after an error", "50" },
 	{ "complete_ms", "longest wait until what was confirmed shows",
 	  "2000" },
@@ -48,9 +50,9 @@ struct polatis {
 	struct power_monitors monitors;
 	struct xc_map map;	/* as last read, with our changes since */
 	/* What to do with the answer to the question that is out. */
-	void (*next)(struct polatis *p, const char *reply);
-	uint64_t checked_session;	/* whose size is known to be right */
-	int port;		/* snapshot: next port to ask about */
+	void (*next)(struct polatis *p, char *reply);
+	int port;		/* snapshot: next port to ask about, or whose state is next */
+	bool odd;		/* the reading that is out: its first two questions */
 	int stale;		/* errors drained in a row */
 	struct batch batch;	/* submit */
 	int code;		/* the device's first error about them, or 0 */
@@ -59,7 +61,7 @@ struct polatis {
 
 /* ---- questions and answers ----------------------------------------------- */
 
-static void ask_buf(struct polatis *p, void (*next)(struct polatis *, const char *),
+static void ask_buf(struct polatis *p, void (*next)(struct polatis *, char *),
 		    struct buf *line)
 {
 	p->next = next;
@@ -67,7 +69,7 @@ static void ask_buf(struct polatis *p, void (*next)(struct polatis *, const char
 	base_ask(&p->h, line, 0);
 }
 
-static void ask(struct polatis *p, void (*next)(struct polatis *, const char *), const char *line)
+static void ask(struct polatis *p, void (*next)(struct polatis *, char *), const char *line)
 {
 	struct buf b = { 0 };
 
@@ -158,31 +160,28 @@ static int32_t wire_out(const struct xc_map *m, struct optics_xc xc)
 
 /* ---- snapshot ------------------------------------------------------------ */
 
-static void ask_ports(struct polatis *p);
-
-static void on_boot_mode(struct polatis *p, const char *reply)
+/* The first `size` answers of a line in turn, at its semicolons but for those in quotes; the last
+ * has what is left. Their number; the line is cut into them. */
+static int split_answers(char *line, char **out, int size)
 {
-	struct drv_caps *caps = &p->h.snap.caps;
-	struct err err = { 0 };
+	bool quoted = false;
+	int n = 0;
 
-	/* Short or long form: DARK, REST[ore], AUT[osave]. */
-	if (strncasecmp(reply, "DARK", 4) == 0) {
-		caps->persistence = DRV_PERSIST_DARK;
-	} else if (strncasecmp(reply, "REST", 4) == 0) {
-		caps->persistence = DRV_PERSIST_RESTORE;
-	} else if (strncasecmp(reply, "AUT", 3) == 0) {
-		caps->persistence = DRV_PERSIST_AUTOSAVE;
-	} else {
-		err_set(&err, WEFT_EDEVICE, "boot mode '%.40s' is none of "
-			"DARK, RESTore, AUTosave", reply);
-		base_misunderstood(&p->h, err.code, &err);
-		return;
+	out[n++] = line;
+	for (; *line && n < size; line++) {
+		quoted ^= *line == '"';
+		if (*line == ';' && !quoted) {
+			*line = '\0';
+			out[n++] = line + 1;
+		}
 	}
-	power_monitors_losses(&p->monitors, &p->h);
-	base_end(&p->h, 0, NULL);
+	for (int i = 0; i < n; i++) {
+		out[i] = scpi_plain(out[i]);
+	}
+	return n;
 }
 
-/* The ports of the next question from p->port on; numbers from 1. */
+/* The ports of the next question from p->port on, of n_ports; numbers from 1. */
 static int next_ports(const struct polatis *p, int32_t *ports, bool monitored)
 {
 	int n = 0;
@@ -204,7 +203,7 @@ static struct drv_port *port_entry(struct polatis *p, int flat, struct err *err)
 
 static void ask_powers(struct polatis *p);
 
-static void on_powers(struct polatis *p, const char *reply)
+static void on_powers(struct polatis *p, char *reply)
 {
 	int32_t ports[PORTS_A_QUESTION], mdbm[PORTS_A_QUESTION];
 	int n = next_ports(p, ports, true);
@@ -236,9 +235,8 @@ static void ask_powers(struct polatis *p)
 	struct buf b = { 0 };
 
 	if (n == 0) {
-		/* Asked last: its answer looks like no other, so a surplus
-		 * answer to an earlier question cannot go unnoticed. */
-		ask(p, on_boot_mode, ":oxc:boot:mode?");
+		power_monitors_losses(&p->monitors, &p->h);
+		base_end(&p->h, 0, NULL);
 		return;
 	}
 	buf_str(&b, ":pmon:pow? ");
@@ -246,114 +244,144 @@ static void ask_powers(struct polatis *p)
 	ask_buf(p, on_powers, &b);
 }
 
-static void on_ports(struct polatis *p, const char *reply)
+/* What a reading asks, in one line: two questions whose order shows which reading it is, so that
+ * an answer that came twice is not taken for the next one; the map; the states of so many ports
+ * each; and last, as IEEE 488.2 wants it, who it is. */
+#define FIXED_ANSWERS 4
+#define MAX_ANSWERS (FIXED_ANSWERS + SCPI_MAX_PORT / PORTS_A_QUESTION)
+
+static void on_reading(struct polatis *p, char *reply);
+
+static void ask_reading(struct polatis *p)
+{
+	int32_t ports[PORTS_A_QUESTION];
+	struct buf b = { 0 };
+	int n;
+
+	p->odd = !p->odd;
+	buf_str(&b, p->odd ? ":oxc:boot:mode?;:oxc:swit:size?" : ":oxc:swit:size?;:oxc:boot:mode?");
+	buf_str(&b, ";" ASK_MAP);
+	for (p->port = 0; (n = next_ports(p, ports, false)) > 0; p->port += n) {
+		buf_str(&b, ";:oxc:swit:port:stat? ");
+		scpi_put_list(&b, ports, n);
+	}
+	buf_str(&b, ";*idn?");
+	ask_buf(p, on_reading, &b);
+}
+
+static int take_boot_mode(struct polatis *p, const char *reply, struct err *err)
+{
+	struct drv_caps *caps = &p->h.snap.caps;
+
+	/* Short or long form: DARK, REST[ore], AUT[osave]. */
+	if (strncasecmp(reply, "DARK", 4) == 0) {
+		caps->persistence = DRV_PERSIST_DARK;
+	} else if (strncasecmp(reply, "REST", 4) == 0) {
+		caps->persistence = DRV_PERSIST_RESTORE;
+	} else if (strncasecmp(reply, "AUT", 3) == 0) {
+		caps->persistence = DRV_PERSIST_AUTOSAVE;
+	} else {
+		return err_set(err, WEFT_EDEVICE, "boot mode '%.40s' is none of "
+			       "DARK, RESTore, AUTosave", reply);
+	}
+	return 0;
+}
+
+/* Those from p->port on. */
+static int take_states(struct polatis *p, const char *reply, struct err *err)
 {
 	int32_t ports[PORTS_A_QUESTION];
 	char states[PORTS_A_QUESTION];
 	int n = next_ports(p, ports, false);
-	struct err err = { 0 };
-	int rc = scpi_parse_states(reply, n, states, &err);
+	int rc = scpi_parse_states(reply, n, states, err);
 
 	for (int i = 0; rc == 0 && i < n; i++) {
-		struct drv_port *port = states[i] == 'E' ? NULL : port_entry(p, ports[i] - 1, &err);
+		struct drv_port *port = states[i] == 'E' ? NULL : port_entry(p, ports[i] - 1, err);
 
 		if (port) {
 			port->enabled = states[i] != 'D';
 			port->failed = states[i] == 'F';
 		} else if (states[i] != 'E') {
-			rc = err.code;
+			rc = err->code;
 		}
 	}
-	if (rc) {
-		base_misunderstood(&p->h, rc, &err);
-		return;
-	}
-	p->port = ports[n - 1];
-	ask_ports(p);
+	p->port += n;
+	return rc;
 }
 
-static void ask_ports(struct polatis *p)
+static int take_size(const struct polatis *p, const char *reply, struct err *err)
 {
-	int32_t ports[PORTS_A_QUESTION];
-	int n = next_ports(p, ports, false);
-	struct buf b = { 0 };
+	int n_in, n_out, rc = scpi_parse_size(reply, &n_in, &n_out, err);
 
-	if (n == 0) {
-		p->port = 0;
-		ask_powers(p);
-		return;
+	/* What an any-to-any switch says about its second side is not
+	 * documented; the first is enough. */
+	if (rc == 0 && (n_in != p->h.n_in || (!p->h.any_to_any && n_out != p->h.n_out))) {
+		rc = base_wrong_size(&p->h, n_in, n_out, p->h.any_to_any, err);
 	}
-	buf_str(&b, ":oxc:swit:port:stat? ");
-	scpi_put_list(&b, ports, n);
-	ask_buf(p, on_ports, &b);
+	return rc;
 }
 
-static void on_map(struct polatis *p, const char *reply)
+/* The numbers of egress ports depend on the size, so nothing is sent to a
+ * device before its model was seen. */
+static int check_identity(const struct polatis *p, const char *reply, struct err *err)
+{
+	bool any;
+	int n_in, n_out;
+	int rc = scpi_parse_identity(reply, &n_in, &n_out, &any, err);
+
+	if (rc == 0 && (n_in != p->h.n_in || n_out != p->h.n_out || any != p->h.any_to_any)) {
+		rc = base_wrong_size(&p->h, n_in, n_out, any, err);
+	}
+	return rc;
+}
+
+/* In the order of ask_reading, but who it is first: one of another size cannot answer the rest. */
+static int take_reading(struct polatis *p, char *reply, struct err *err)
+{
+	const int n_lists = (p->map.n_ports + PORTS_A_QUESTION - 1) / PORTS_A_QUESTION;
+	char *parts[MAX_ANSWERS];
+	int n = split_answers(reply, parts, FIXED_ANSWERS + n_lists);
+	int rc = check_identity(p, parts[n - 1], err);
+
+	if (rc == 0 && n < FIXED_ANSWERS + n_lists) {
+		rc = err_set(err, WEFT_EDEVICE, "%d answers to %d questions", n,
+			     FIXED_ANSWERS + n_lists);
+	}
+	if (rc || (rc = take_size(p, parts[p->odd], err)) ||
+	    (rc = take_boot_mode(p, parts[!p->odd], err)) || (rc = read_map(p, parts[2], err))) {
+		return rc;
+	}
+	snprintf(p->h.snap.identity, sizeof(p->h.snap.identity), "%s", parts[n - 1]);
+	xc_map_snapshot(&p->map, &p->h.snap);
+	p->port = 0;
+	for (int i = 0; i < n_lists && rc == 0; i++) {
+		rc = take_states(p, parts[FIXED_ANSWERS - 1 + i], err);
+	}
+	return rc;
+}
+
+static void on_reading(struct polatis *p, char *reply)
 {
 	struct err err = { 0 };
-	int rc = read_map(p, reply, &err);
+	int rc = take_reading(p, reply, &err);
 
-	if (rc == 0) {
-		xc_map_snapshot(&p->map, &p->h.snap);
-	}
 	if (rc) {
 		base_misunderstood(&p->h, rc, &err);
 		return;
 	}
 	p->port = 0;
-	ask_ports(p);
+	ask_powers(p);
 }
 
-static void on_size(struct polatis *p, const char *reply)
+static void polatis_snapshot(struct driver_base *h)
 {
-	struct err err = { 0 };
-	int n_in, n_out, rc = scpi_parse_size(reply, &n_in, &n_out, &err);
+	struct polatis *p = (struct polatis *)h;
 
-	/* What an any-to-any switch says about its second side is not
-	 * documented; the first is enough. */
-	if (rc == 0 && (n_in != p->h.n_in || (!p->h.any_to_any && n_out != p->h.n_out))) {
-		rc = base_wrong_size(&p->h, n_in, n_out, p->h.any_to_any, &err);
-	}
-	if (rc) {
-		base_misunderstood(&p->h, rc, &err);
-		return;
-	}
-	ask(p, on_map, ":oxc:swit:conn:stat?");
-}
-
-/* The numbers of egress ports depend on the size, so nothing is sent to a
- * device before its model was seen in the same session. */
-static bool check_identity(struct polatis *p, const char *reply)
-{
-	struct err err = { 0 };
-	bool any;
-	int n_in, n_out;
-	int rc = scpi_parse_identity(reply, &n_in, &n_out, &any, &err);
-
-	if (rc == 0 && (n_in != p->h.n_in || n_out != p->h.n_out || any != p->h.any_to_any)) {
-		rc = base_wrong_size(&p->h, n_in, n_out, any, &err);
-	}
-	if (rc) {
-		base_misunderstood(&p->h, rc, &err);
-		return false;
-	}
-	p->checked_session = tcp_sessions(p->h.session);
-	return true;
-}
-
-static void on_identity(struct polatis *p, const char *reply)
-{
-	struct drv_snapshot *snap = &p->h.snap;
-
-	if (!check_identity(p, reply)) {
-		return;
-	}
-	snprintf(snap->identity, sizeof(snap->identity), "%s", reply);
-	snap->caps = (struct drv_caps){
+	h->snap.caps = (struct drv_caps){
 		.kind = DRV_SPACE,
-		.numbering = p->h.any_to_any ? DRV_ANY_TO_ANY : DRV_SPLIT,
-		.n_in = p->h.n_in,
-		.n_out = p->h.n_out,
+		.numbering = h->any_to_any ? DRV_ANY_TO_ANY : DRV_SPLIT,
+		.n_in = h->n_in,
+		.n_out = h->n_out,
 		.atomic_replace = true,
 		.acks_silently = true,
 		.power = p->power,
@@ -361,12 +389,7 @@ static void on_identity(struct polatis *p, const char *reply)
 		.typ_switch_us = TYP_SWITCH_US,
 		.settle_us = p->settle_ms * 1000,
 	};
-	ask(p, on_size, ":oxc:swit:size?");
-}
-
-static void polatis_snapshot(struct driver_base *h)
-{
-	ask((struct polatis *)h, on_identity, "*idn?");
+	ask_reading(p);
 }
 
 /* ---- submit: commands ---------------------------------------------------- */
@@ -408,7 +431,7 @@ static void on_look(uv_timer_t *t)
 	look(t->data);
 }
 
-static void on_seen(struct polatis *p, const char *reply)
+static void on_seen(struct polatis *p, char *reply)
 {
 	struct err err = { 0 };
 	int rc = read_map(p, reply, &err);
@@ -424,7 +447,7 @@ static void on_seen(struct polatis *p, const char *reply)
 
 static void look(struct polatis *p)
 {
-	ask(p, on_seen, ":oxc:swit:conn:stat?");
+	ask(p, on_seen, ASK_MAP);
 }
 
 static void end_batch(struct polatis *p)
@@ -446,7 +469,7 @@ static enum drv_class_of_error class_of(int code)
 }
 
 /* The map after an error shows which of the items it was about. */
-static void on_read_back(struct polatis *p, const char *reply)
+static void on_read_back(struct polatis *p, char *reply)
 {
 	struct err err = { 0 };
 	char code[16];
@@ -474,7 +497,7 @@ static void on_settled(uv_timer_t *t)
 	if (p->h.op == BASE_PORT) {
 		ask_port_state(p);
 	} else {
-		ask(p, on_read_back, ":oxc:swit:conn:stat?");
+		ask(p, on_read_back, ASK_MAP);
 	}
 }
 
@@ -493,7 +516,7 @@ static int take_error(struct polatis *p, const char *reply, int *code,
 	return rc;
 }
 
-static void on_more_errors(struct polatis *p, const char *reply)
+static void on_more_errors(struct polatis *p, char *reply)
 {
 	char text[DRV_TEXT_MAX];
 	struct err err = { 0 };
@@ -509,7 +532,7 @@ static void on_more_errors(struct polatis *p, const char *reply)
 	}
 }
 
-static void on_set(struct polatis *p, const char *reply)
+static void on_set(struct polatis *p, char *reply)
 {
 	struct err err = { 0 };
 
@@ -550,18 +573,6 @@ static void next_command(struct polatis *p)
 	}
 }
 
-static void on_map_before(struct polatis *p, const char *reply)
-{
-	struct err err = { 0 };
-	int rc = read_map(p, reply, &err);
-
-	if (rc) {
-		base_misunderstood(&p->h, rc, &err);
-		return;
-	}
-	next_command(p);
-}
-
 /* ---- ports and errors ---------------------------------------------------- */
 
 static int wire_port(const struct polatis *p)
@@ -570,7 +581,7 @@ static int wire_port(const struct polatis *p)
 	       (p->h.port.is_out && !p->map.any_to_any ? p->map.n_in : 0);
 }
 
-static void on_port_state(struct polatis *p, const char *reply)
+static void on_port_state(struct polatis *p, char *reply)
 {
 	char state, code[16] = "";
 	struct err err = { 0 };
@@ -611,7 +622,7 @@ static void set_port(struct polatis *p)
 	ask_buf(p, on_set, &b);
 }
 
-static void on_cleared(struct polatis *p, const char *reply)
+static void on_cleared(struct polatis *p, char *reply)
 {
 	char text[DRV_TEXT_MAX];
 	struct err err = { 0 };
@@ -649,7 +660,7 @@ static void begin_changes(struct polatis *p)
 	if (p->h.op == BASE_PORT) {
 		set_port(p);
 	} else if (p->h.batch->mode != DRV_REPLACE) {
-		ask(p, on_map_before, ":oxc:swit:conn:stat?");
+		next_command(p);
 	} else if (batch_replace(&p->batch)) {
 		send_command(p);
 	} else {
@@ -657,15 +668,8 @@ static void begin_changes(struct polatis *p)
 	}
 }
 
-static void on_identity_before(struct polatis *p, const char *reply)
-{
-	if (check_identity(p, reply)) {
-		begin_changes(p);
-	}
-}
-
 /* Errors of the past, or of another session, must not be taken for ours. */
-static void on_stale_error(struct polatis *p, const char *reply)
+static void on_stale_error(struct polatis *p, char *reply)
 {
 	char text[DRV_TEXT_MAX];
 	struct err err = { 0 };
@@ -676,10 +680,27 @@ static void on_stale_error(struct polatis *p, const char *reply)
 	}
 	if (code) {
 		ask(p, on_stale_error, ":syst:err?");
-	} else if (p->checked_session != tcp_sessions(p->h.session)) {
-		ask(p, on_identity_before, "*idn?");
 	} else {
 		begin_changes(p);
+	}
+}
+
+#define ASK_BEFORE ASK_MAP ";:syst:err?;*idn?"
+
+static void on_before(struct polatis *p, char *reply)
+{
+	char *parts[3];
+	struct err err = { 0 };
+	int n = split_answers(reply, parts, 3);
+	int rc = check_identity(p, parts[n - 1], &err);
+
+	if (rc == 0 && n < 3) {
+		rc = err_set(&err, WEFT_EDEVICE, "%d answers to three questions", n);
+	}
+	if (rc || (rc = read_map(p, parts[0], &err))) {
+		base_misunderstood(&p->h, rc, &err);
+	} else {
+		on_stale_error(p, parts[1]);
 	}
 }
 
@@ -692,7 +713,7 @@ static void polatis_submit(struct driver_base *h)
 		base_end(&p->h, 0, NULL);
 		return;
 	}
-	ask(p, on_stale_error, ":syst:err?");
+	ask(p, on_before, ASK_BEFORE);
 }
 
 static void polatis_explain(struct drv *dev, const struct drv_batch *batch,
@@ -705,10 +726,7 @@ static void polatis_explain(struct drv *dev, const struct drv_batch *batch,
 	if (batch->n_items == 0 && !replace) {
 		return;
 	}
-	fn(dev->name, ":syst:err?", false, arg);
-	if (!replace) {
-		fn(dev->name, ":oxc:swit:conn:stat?", false, arg);
-	}
+	fn(dev->name, ASK_BEFORE, false, arg);
 	do {
 		struct buf b = { 0 };
 
@@ -725,6 +743,7 @@ static void polatis_explain(struct drv *dev, const struct drv_batch *batch,
 		buf_fini(&b);
 		first = end;
 	} while (first < batch->n_items);
+	fn(dev->name, ASK_MAP, false, arg);
 }
 
 /* ---- life ---------------------------------------------------------------- */

@@ -79,6 +79,7 @@ struct sonic {
 	uint64_t ready_session;	/* the shell is set up, the size right */
 	void (*next)(struct sonic *s, char *text, int status);
 	int at_read;
+	unsigned asked;		/* bits of the reads that are out */
 	void (*after_reads)(struct sonic *s);
 	sonic_xcs xcs;		/* of both tables */
 	struct xc_map map;

@@ -29,7 +29,7 @@
 
 static const struct drv_option_spec options[] = {
 	{ "gap_ms", "least time between two commands", "20" },
-	{ "chunk", "most circuits in one command", "128" },
+	{ "chunk", "most circuits in one command", "256" },
 	{ "settle_ms", "wait before a read-back", "200" },
 	{ "tune_ms", "longest wait for circuits to be tuned", "5000" },
 	{ "sudo", "what runs config commands: sudo or nothing", "sudo" },

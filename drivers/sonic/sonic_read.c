@@ -23,13 +23,19 @@
 
 /* ---- questions and answers ----------------------------------------------- */
 
+static void put_question(struct sonic *s, const char *command, struct buf *line)
+{
+	buf_printf(line, "%s{ %s; } 2>&1; echo " SONIC_END "%" PRIu64 ":$?", line->len ? "; " : "",
+		   command, ++s->tag);
+}
+
 void sonic_ask(struct sonic *s, const char *command, void (*next)(struct sonic *, char *, int))
 {
 	struct buf b = { 0 };
 
 	s->next = next;
-	buf_printf(&b, "{ %s; } 2>&1; echo " SONIC_END "%" PRIu64 ":$?\n",
-		   command, ++s->tag);
+	put_question(s, command, &b);
+	buf_char(&b, '\n');
 	base_ask(&s->h, &b, s->tag);
 }
 
@@ -73,21 +79,31 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 	free(text);
 }
 
-/* The command without what frames it, or the lines of an answer. */
+/* The commands of a line without what frames them. */
+static void trace_questions(struct sonic *s, char *line)
+{
+	char *end;
+
+	while ((end = strstr(line, "; } 2>&1; echo " SONIC_END))) {
+		*end = '\0';
+		base_trace(&s->h, line + strlen("{ "), false);
+		line = end + 1;
+		line += strcspn(line, "{");
+	}
+}
+
+/* Commands, or the lines of an answer. */
 static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 {
 	struct sonic *s = arg;
 	char *text = s->h.drv.trace ? x_ndup((const char *)bytes, len) : NULL;
-	char *rest = text, *line, *end;
+	char *rest = text, *line;
 
 	for (int n = 0; (line = parse_line(&rest)) && n < TRACED_LINES; n++) {
-		end = is_reply ? NULL : strstr(line, "; } 2>&1; echo " SONIC_END);
-		if (end) {
-			*end = '\0';
-			line += strlen("{ ");
-		}
-		if (!is_reply || strncmp(line, SONIC_END, strlen(SONIC_END)) != 0) {
-			base_trace(&s->h, line, is_reply);
+		if (!is_reply) {
+			trace_questions(s, line);
+		} else if (strncmp(line, SONIC_END, strlen(SONIC_END)) != 0) {
+			base_trace(&s->h, line, true);
 		}
 	}
 	if (rest && *rest) {
@@ -294,6 +310,7 @@ static bool wanted(const struct sonic *s, int i)
 }
 
 static void next_read(struct sonic *s);
+static void ask_tables(struct sonic *s);
 
 /* Warnings of the shell and the like among the rows. */
 static void note_other(struct sonic *s, const char *line)
@@ -339,8 +356,11 @@ static void on_read(struct sonic *s, char *text, int status)
 		base_misunderstood(&s->h, rc, &err);
 		return;
 	}
-	s->at_read++;
-	next_read(s);
+	if (reads[s->at_read++].when == FIRST) {
+		ask_tables(s);
+	} else {
+		next_read(s);
+	}
 }
 
 static void prepare_losses(struct sonic *s)
@@ -353,31 +373,55 @@ static void prepare_losses(struct sonic *s)
 	}
 }
 
+/* Waits for the next answer of those that are to come. */
 static void next_read(struct sonic *s)
 {
-	while (s->at_read < N_READS && !wanted(s, s->at_read)) {
+	while (s->at_read < N_READS && !(s->asked & 1u << s->at_read)) {
 		s->at_read++;
 	}
 	if (s->at_read == N_READS) {
 		s->after_reads(s);
-		return;
 	}
-	if (reads[s->at_read].when == LOSSES) {
-		prepare_losses(s);
+}
+
+/* All from at_read on in one line: a pause between any two would be most of a reading's time. */
+static void ask_tables(struct sonic *s)
+{
+	const uint64_t first = s->tag + 1;
+	struct buf b = { 0 };
+
+	s->asked = 0;
+	for (int i = s->at_read; i < N_READS; i++) {
+		if (!wanted(s, i)) {
+			continue;
+		}
+		s->asked |= 1u << i;
+		put_question(s, reads[i].command, &b);
+		if (reads[i].when == LOSSES) {
+			prepare_losses(s);
+		}
 	}
-	if (s->at_read == READ_CONFIG) {
-		xc_map_clear(&s->map);
-		s->xcs.n = 0;
-	}
+	buf_char(&b, '\n');
+	xc_map_clear(&s->map);
+	s->xcs.n = 0;
 	s->n_in = s->n_out = 0;
-	sonic_ask(s, reads[s->at_read].command, on_read);
+	s->next = on_read;
+	base_ask(&s->h, &b, first);
+	for (uint64_t tag = first + 1; tag <= s->tag; tag++) {
+		base_expect(&s->h, tag);
+	}
+	next_read(s);
 }
 
 void sonic_start_reads(struct sonic *s, enum sonic_reads what, void (*after)(struct sonic *))
 {
-	s->at_read = what == SONIC_READ_MAP ? READ_CONFIG : 0;
 	s->after_reads = after;
-	next_read(s);
+	s->at_read = what == SONIC_READ_MAP ? READ_CONFIG : 0;
+	if (what == SONIC_READ_MAP) {
+		ask_tables(s);
+	} else {
+		sonic_ask(s, reads[0].command, on_read);
+	}
 }
 
 const char *sonic_map_command(int i)
@@ -387,6 +431,7 @@ const char *sonic_map_command(int i)
 
 const struct tcp_conf sonic_session = {
 	.timeout_ms = DEFAULT_TIMEOUT_MS,
+	.window = N_READS,
 	.max_frame = SONIC_MAX_FRAME,
 	.terminal = TERMINAL_SHELL,
 	.frame = sonic_frame,

@@ -167,6 +167,24 @@ static void play(int fd, const struct buf *text, long tag)
 	buf_fini(&out);
 }
 
+/* A shell takes several commands in a line. */
+static void answer(const struct transcript *t, int fd, char *line)
+{
+	for (char *next; line; line = next) {
+		const struct played *a;
+
+		next = strstr(line, "; { ");
+		if (next) {
+			*next = '\0';
+			next += 2;
+		}
+		a = find_answer(t, line);
+		if (a) {
+			play(fd, &a->text, tag_of(line));
+		}
+	}
+}
+
 static void serve(const struct transcript *t, int fd)
 {
 	char command[8192];
@@ -185,14 +203,9 @@ static void serve(const struct transcript *t, int fd)
 		} else if (c != '\n' && n < sizeof(command) - 1) {
 			command[n++] = c;
 		} else if (c == '\n') {
-			const struct played *a;
-
 			command[n] = '\0';
 			n = 0;
-			a = find_answer(t, command);
-			if (a) {
-				play(fd, &a->text, tag_of(command));
-			}
+			answer(t, fd, command);
 		}
 	}
 }
