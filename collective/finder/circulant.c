@@ -12,6 +12,7 @@
  */
 #include "collective/finder/private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -390,7 +391,7 @@ static void solve_level(struct bfb_level *s, const struct finder_level *l, int f
 	}
 }
 
-struct bfb_ratio finder_circulant_factor(const struct finder_circulant *c)
+struct bfb_ratio finder_circulant_factor(struct finder_circulant *c)
 {
 	size_t n = (size_t)c->n;
 	struct finder_level l = { x_alloc(n, sizeof(*l.queue)),
@@ -405,6 +406,7 @@ struct bfb_ratio finder_circulant_factor(const struct finder_circulant *c)
 		cap[i] = 1;
 	}
 	load_levels(c, port, ports, &l);
+	c->steps = l.dist[l.queue[c->n - 1]];
 	for (int from = 1; from < c->n; from = to) {
 		for (to = from; to < c->n && l.dist[l.queue[to]] == l.dist[l.queue[from]]; to++) {
 		}
@@ -417,4 +419,19 @@ struct bfb_ratio finder_circulant_factor(const struct finder_circulant *c)
 	bfb_level_fini(&s);
 	return plus((struct bfb_ratio){ sum.num * ports, sum.den * c->n },
 		    (struct bfb_ratio){ 0, 1 });
+}
+
+bool finder_name_circulant(struct finder_candidate *k, const struct finder_circulant *c)
+{
+	size_t len;
+
+	if (!finder_name(k, "%sC(%d,{", c->both ? "" : "Di", c->n)) {
+		return false;
+	}
+	for (int i = 0; i < c->n_offsets; i++) {
+		len = strlen(k->expr);
+		snprintf(k->expr + len, sizeof(k->expr) - len, "%d%s",
+			 c->offset[i], i + 1 < c->n_offsets ? "," : "})");
+	}
+	return strlen(k->expr) < FINDER_MAX_EXPR - 1;
 }

@@ -23,22 +23,6 @@
 				 * many */
 #define LEAST_WORK 500		/* nodes times ports that sets are counted as, at least */
 
-/* DiC(n,{1,2}) or C(n,{1,2}). */
-static bool name_circulant(struct finder_candidate *k, const struct finder_circulant *c)
-{
-	size_t len;
-
-	if (!finder_name(k, "%sC(%d,{", c->both ? "" : "Di", c->n)) {
-		return false;
-	}
-	for (int i = 0; i < c->n_offsets; i++) {
-		len = strlen(k->expr);
-		snprintf(k->expr + len, sizeof(k->expr) - len, "%d%s",
-			 c->offset[i], i + 1 < c->n_offsets ? "," : "})");
-	}
-	return strlen(k->expr) < FINDER_MAX_EXPR - 1;
-}
-
 void finder_add_circulants(struct coll_finder *f, struct finder_candidates *set, int n, int d,
 			   bool both)
 {
@@ -52,7 +36,7 @@ void finder_add_circulants(struct coll_finder *f, struct finder_candidates *set,
 		for (size_t k = 0; k < set->list.n; k++) {
 			beaten |= finder_beats(f, &set->list.v[k], &c);
 		}
-		if (!beaten && name_circulant(&c, &found[i])) {
+		if (!beaten && finder_name_circulant(&c, &found[i])) {
 			c.gather = c.scatter = finder_circulant_factor(&found[i]);
 			finder_keep(f, set, &c);
 		}

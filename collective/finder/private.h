@@ -125,8 +125,8 @@ struct finder_circulant {
 	bool both;		/* each offset also the other way; n/2 is its
 				 * own reverse */
 	int n_offsets;
-	int offset[FINDER_CIRCULANT_MAX_PORTS];	/* ascending, 1..n-1; both:
-						 * 1..n/2 */
+	int offset[FINDER_CIRCULANT_MAX_PORTS];	/* ascending, 1..n-1; both: 1..n/2; equal
+						 * ones are parallel arcs */
 	int steps;		/* the diameter */
 	int64_t distances;	/* sum from one node to all */
 };
@@ -145,9 +145,12 @@ int finder_circulant_search(int n, int ports, bool both, struct finder_circulant
 /*
  * T_B, in M/B, of the all-gather by breadth-first broadcast (eq. (3) of
  * direct-connect-topologies; that of the reduce-scatter is the same, since
- * u -> -u turns all arcs round). O(n ports) beside a small program a level.
+ * u -> -u turns all arcs round), of a circulant whose offsets reach all nodes; c->steps are set.
+ * O(n ports) beside a small program a level.
  */
-struct bfb_ratio finder_circulant_factor(const struct finder_circulant *c);
+struct bfb_ratio finder_circulant_factor(struct finder_circulant *c);
+/* Names it, as DiC(n,{1,2}) or C(n,{1,2}); false: too long. */
+bool finder_name_circulant(struct finder_candidate *k, const struct finder_circulant *c);
 
 /* ---- Cayley graphs ---- */
 

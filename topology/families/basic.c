@@ -191,17 +191,13 @@ static void build_unidirectional(struct topo_make *mk)
 	add_circulant(mk, &one, 1, false, mk->size.degree);
 }
 
-/* Offsets are ascending: equal ones are neighbours. */
+/* Equal ones are parallel arcs. */
 static void check_offsets(struct topo_make *mk, int64_t max)
 {
 	const struct topo_arg *offset = mk->call->set;
 
 	for (int i = 0; i < mk->call->members; i++) {
 		topo_check_arg(mk, &offset[i], "offset", 1, max);
-		if (i > 0 && offset[i].value == offset[i - 1].value) {
-			topo_refuse(mk, offset[i].col, "offset %lld stands there twice",
-				    (long long)offset[i].value);
-		}
 	}
 }
 
@@ -210,7 +206,9 @@ static void measure_circulant(struct topo_make *mk)
 	int64_t n = topo_number(mk, 0), degree = 2 * mk->call->members;
 	topo_check_nodes(mk, 0, 2);
 
-	degree -= 2 * mk->call->set[mk->call->members - 1].value == n;
+	for (int i = 0; i < mk->call->members; i++) {
+		degree -= 2 * mk->call->set[i].value == n;
+	}
 	mk->size = topo_group_size(n, degree);
 	check_offsets(mk, n / 2);
 }

@@ -290,6 +290,8 @@ static void test_dark_ports(void **state)
 		{ 4, 16, false, 2, 8, 5, 15, "Multi(K(4),5)" },
 		{ 10, 12, false, 2, 12, 5, 9, "K(10)" },
 		{ 10, 12, false, 4, 9, 5, 12, "Multi(Odd(3),4)" },
+		{ 6, 7, false, 4, 11, 6, 7, "DiC(6,{1,1,2,2,3,3,3})" },
+		{ 6, 7, true, 4, 11, 6, 7, "C(6,{1,1,3,3,3})" },
 		{ 6, 7, true, 2, 7, 3, 5, "K(6)" }, { 11, 10, true, 2, 20, 11, 10, "K(11)" },
 		{ 5, 5, true, 2, 2, 1, 4, "K(5)" }, { 2, 3, true, 2, 1, 1, 3, "Multi(K(2),3)" },
 		{ 13, 3, true, 12, 36, 13, 2, "Ring(13)" }, { 100, 128, true, 2, 64, 25, 99,
@@ -311,6 +313,83 @@ static void test_dark_ports(void **state)
 		assert_int_equal(f.points.v[k].den, rows[i].den);
 		assert_int_equal(f.points.v[k].ports, rows[i].ports);
 		coll_frontier_fini(&f);
+	}
+}
+
+/* All digraphs of n nodes with d arcs out of and into each, row by row. */
+struct all_digraphs {
+	int n, d;
+	int arcs[5][5], in[5];
+	const struct coll_frontier *f;
+	int count;
+};
+
+/* Of no more steps than a point, its T_B is no less. */
+static void compare_digraph(struct all_digraphs *a)
+{
+	struct topo *t = NULL;
+	struct err err = { 0 };
+	mpq_t factor, point;
+	int steps;
+
+	must(topo_new(a->n, &t, &err), &err);
+	for (int u = 0; u < a->n; u++) {
+		for (int v = 0; v < a->n; v++) {
+			for (int k = 0; k < a->arcs[u][v]; k++) {
+				must(topo_add_arc(t, u, v, 1, 0, &err), &err);
+			}
+		}
+	}
+	topo_freeze(t);
+	mpq_inits(factor, point, NULL);
+	a->count++;
+	if (coll_bfb_factor(COLL_ALLREDUCE, t, &steps, factor, &err) == 0) {
+		bool met = false;
+
+		for (size_t i = 0; i < a->f->points.n; i++) {
+			const struct coll_point *p = &a->f->points.v[i];
+
+			rat_set(point, p->num, (int)p->den);
+			met |= p->steps <= steps && mpq_cmp(point, factor) <= 0;
+		}
+		assert_true(met);
+	}
+	mpq_clears(factor, point, NULL);
+	topo_free(t);
+}
+
+static void each_digraph(struct all_digraphs *a, int u, int v, int left)
+{
+	if (v == a->n && left == 0) {
+		if (u + 1 == a->n) {
+			compare_digraph(a);
+		} else {
+			each_digraph(a, u + 1, 0, a->d);
+		}
+	}
+	if (v == a->n) {
+		return;
+	}
+	for (int k = 0; k <= (u == v ? 0 : left) && a->in[v] + k <= a->d; k++) {
+		a->arcs[u][v] = k;
+		a->in[v] += k;
+		each_digraph(a, u, v + 1, left - k);
+		a->in[v] -= k;
+	}
+}
+
+static void test_all_digraphs(void **state)
+{
+	(void)state;
+	for (int n = 3; n <= 4; n++) {
+		for (int d = n - 1; d <= ALL_OR_SOME(6, 4); d++) {
+			struct coll_frontier f = find(n, d, false, COLL_ALLREDUCE, true);
+			struct all_digraphs a = { .n = n, .d = d, .f = &f };
+
+			each_digraph(&a, 0, 0, d);
+			assert_true(a.count > d);
+			coll_frontier_fini(&f);
+		}
 	}
 }
 
@@ -351,6 +430,7 @@ int main(void)
 		cmocka_unit_test(test_points_are_real),
 		cmocka_unit_test(test_sweep),
 		cmocka_unit_test(test_dark_ports),
+		cmocka_unit_test(test_all_digraphs),
 		cmocka_unit_test(test_refusals),
 	};
 

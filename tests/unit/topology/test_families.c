@@ -351,8 +351,6 @@ static void refusals(void **state)
 		{ "C(16)", WEFT_EINVAL, "expected C(n,{s,...})" },
 		{ "C(16,{})", WEFT_EINVAL,
 		  "column 7: expected a number, found '}'" },
-		{ "C(16,{3,3})", WEFT_EINVAL,
-		  "column 9: offset 3 stands there twice" },
 		{ "C(16,{9})", WEFT_EINVAL,
 		  "column 7: offset is 9: expected at most 8" },
 		{ "C(16,{0})", WEFT_EINVAL, "column 7: offset is 0" },
