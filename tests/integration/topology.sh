@@ -155,8 +155,11 @@ find >"$T/first" && file=$(ls "$XDG_CACHE_HOME"/weft/frontier-64-5-*)
 tap "found, and kept"
 find >"$T/second" && cmp -s "$T/first" "$T/second"
 tap "the same from the cache"
-for damage in 's/^weft-frontier-4/weft-frontier-0/' '3s/^[0-9]*/1/' '$d'; do
+for damage in 's/^weft-frontier-8/weft-frontier-0/' '1s/ [^ ]* / 0.0.9 /' '3s/^[0-9]*/1/' '$d'; do
+	cp "$file" "$T/whole"
 	sed -i "$damage" "$file"
+	! cmp -s "$T/whole" "$file"
+	tap "a cache changed by $damage"
 	find >"$T/second" && cmp -s "$T/first" "$T/second"
 	tap "searched again after $damage"
 done

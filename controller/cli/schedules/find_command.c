@@ -4,9 +4,9 @@
  * disk.
  *
  * A search may take minutes, and its result depends on the query alone, so
- * frontiers are kept in $XDG_CACHE_HOME/weft. A cache file is text: a line of
- * format version and hash, then the bounds and kind of groups, then a point a line. A file of
- * another version, with a wrong hash or with an expression that does not have
+ * frontiers are kept in $XDG_CACHE_HOME/weft. A cache file is text: a line of format version,
+ * build and hash, then the bounds and kind of groups, then a point a line. A file of
+ * another version or build, with a wrong hash or with an expression that does not have
  * the size asked for is ignored, and written again after the search; a cache
  * that cannot be written does not matter. --no-cache goes around it both
  * ways. Sweeps over several sizes are in find_sweep.c, all-to-all is in
@@ -26,9 +26,10 @@
 #include "lib/base/file.h"
 #include "lib/base/map.h"
 #include "lib/base/number/rat.h"
+#include "lib/base/version.h"
 
 /* The first word of a cache file: another version is another word. */
-#define CACHE_MAGIC "weft-frontier-7"
+#define CACHE_MAGIC "weft-frontier-8"
 /* Bytes of a cache file and of one of its lines, at most. */
 #define MAX_CACHE (1 << 20)
 #define MAX_LINE 640
@@ -74,7 +75,7 @@ static bool cache_path(const struct coll_query *q, char *path, size_t size)
 	return len > 0 && (size_t)len < size;
 }
 
-/* "MAGIC hash" and then the text that the hash is of. */
+/* "MAGIC BUILD hash", then the text that the hash is of: another build may find what is better. */
 static void cache_write(const struct coll_query *q, const struct coll_frontier *f)
 {
 	struct buf body = { 0 }, all = { 0 };
@@ -88,7 +89,7 @@ static void cache_write(const struct coll_query *q, const struct coll_frontier *
 		buf_printf(&body, "%d %" PRId64 " %" PRId64 " %d %s\n", p->steps,
 			   p->num, p->den, p->ports, p->expr);
 	}
-	buf_printf(&all, "%s %016" PRIx64 "\n%s", CACHE_MAGIC,
+	buf_printf(&all, "%s %s %016" PRIx64 "\n%s", CACHE_MAGIC, build_version,
 		   hash_bytes(buf_cstr(&body), body.len), buf_cstr(&body));
 	/* A cache that cannot be written is no failure of the search. */
 	if (cache_path(q, path, sizeof(path))) {
@@ -145,7 +146,7 @@ static bool read_body(char *body, const struct coll_query *q, struct coll_fronti
 /* False when there is none, or it is of another version or damaged. */
 static bool cache_read(const struct coll_query *q, struct coll_frontier *f)
 {
-	char path[768], *data = NULL, *body;
+	char path[768], build[64], *data = NULL, *body;
 	uint64_t hash;
 	size_t len;
 	bool good;
@@ -155,7 +156,8 @@ static bool cache_read(const struct coll_query *q, struct coll_frontier *f)
 		return false;
 	}
 	body = memchr(data, '\n', len);
-	good = body && sscanf(data, CACHE_MAGIC " %" SCNx64, &hash) == 1 &&
+	good = body && sscanf(data, CACHE_MAGIC " %63s %" SCNx64, build, &hash) == 2 &&
+	       strcmp(build, build_version) == 0 &&
 	       hash == hash_bytes(body + 1, len - (size_t)(body + 1 - data)) &&
 	       read_body(body + 1, q, f);
 	free(data);
