@@ -81,14 +81,13 @@ uint64_t plan_failed_circuits(const struct model_fabric *fabric, const struct pl
 	return hash;
 }
 
-/* Marks the arcs of dead circuits; what is lost goes to loss. */
-static void mark_dead(const struct plan_ctx *ctx, const struct plan_job *pj, bool *dead,
-		      struct plan_job_loss *loss)
+/* Marks the arcs of dark circuits; what is lost goes to loss. */
+static void mark_dead(const struct plan_job *pj, bool *dead, struct plan_job_loss *loss)
 {
 	for (int i = 0; i < pj->n_circuits; i++) {
 		const struct plan_circuit *c = &pj->circuits[i];
 
-		if (!is_dead(ctx, c)) {
+		if (!c->dark) {
 			continue;
 		}
 		if (loss->dead++ == 0) {
@@ -148,7 +147,7 @@ static int count_arcs(const struct plan_job *pj, bool *seen)
 	return n;
 }
 
-static void assess_job(const struct plan_ctx *ctx, struct plan_job *pj)
+void plan_assess(const struct plan_ctx *ctx, struct plan_job *pj)
 {
 	int m = topo_m(coll_physical(pj->sched));
 	struct plan_job_loss *loss = x_new(1, sizeof(*loss));
@@ -156,7 +155,7 @@ static void assess_job(const struct plan_ctx *ctx, struct plan_job *pj)
 
 	coll_report_init(&loss->report);
 	loss->arcs = count_arcs(pj, dead);
-	mark_dead(ctx, pj, dead, loss);
+	mark_dead(pj, dead, loss);
 	if (loss->dead == 0) {
 		plan_job_loss_free(loss);
 		free(dead);
@@ -244,7 +243,10 @@ int plan_degraded(const struct model_fabric *fabric, const struct plan_base *bas
 		if (pj->is_ring) {
 			assess_ring_job(&ctx, pj);
 		} else {
-			assess_job(&ctx, pj);
+			for (int k = 0; k < pj->n_circuits; k++) {
+				pj->circuits[k].dark = is_dead(&ctx, &pj->circuits[k]);
+			}
+			plan_assess(&ctx, pj);
 		}
 	}
 	plan_admin_down_fini(&marks);

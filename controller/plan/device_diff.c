@@ -58,10 +58,11 @@ static void sort_once(xc_list *list)
 	list->n = kept;
 }
 
-/* Circuits of jobs that are kept, or of the others. Of the former those that
- * were made: weft may have planned on ports that have failed since. */
+/* Circuits of jobs that are kept, or of the others: those that are dark too, or (dark) only
+ * those. Of the former those that were made: weft may have planned on ports that have failed
+ * since. */
 static void collect_planned(const struct plan_ctx *ctx, const struct plan *p,
-			    int device, bool kept, xc_list *out)
+			    int device, bool kept, bool dark, xc_list *out)
 {
 	for (int j = 0; j < p->n_jobs; j++) {
 		const struct plan_job *pj = &p->jobs[j];
@@ -69,7 +70,7 @@ static void collect_planned(const struct plan_ctx *ctx, const struct plan *p,
 		for (int i = 0; i < pj->n_circuits && pj->kept == kept; i++) {
 			const struct plan_circuit *c = &pj->circuits[i];
 
-			if (c->device == device &&
+			if (c->device == device && (c->dark || !dark) &&
 			    (!kept || plan_light_has(plan_intent(ctx, device),
 						     c->xc))) {
 				vec_push(out, c->xc);
@@ -97,7 +98,7 @@ static void collect_kept(const struct plan_ctx *ctx, const struct plan *p, int d
 {
 	const struct plan_light *intent = plan_intent(ctx, device);
 
-	collect_planned(ctx, p, device, true, out);
+	collect_planned(ctx, p, device, true, false, out);
 	for (int i = 0; i < intent->n_xcs; i++) {
 		if (at_kept_port(p, device, intent->xcs[i])) {
 			vec_push(out, intent->xcs[i]);
@@ -158,23 +159,27 @@ static void want_intended_programs(const struct plan_ctx *ctx, struct plan_devic
 	}
 }
 
-/* What the device is to hold: circuits of kept jobs as they were made, those
- * that died in `leave`, and circuits of the jobs that were planned. */
+/* What the device is to hold: circuits of kept jobs as they were made, and of the jobs that
+ * were planned; of the former those that died in `leave`, of the others the dark ones. */
 static void collect_want(const struct plan_ctx *ctx, const struct plan *p, struct plan_device *d)
 {
 	const struct plan_light *seen = plan_observed(ctx, d->device);
 	bool either = ctx->fabric->devices[d->device].any_to_any;
-	xc_list want = { 0 }, kept = { 0 };
+	xc_list want = { 0 }, left = { 0 };
 
-	collect_kept(ctx, p, d->device, &kept);
-	for (size_t i = 0; i < kept.n; i++) {
-		if (plan_has_died(seen, either, kept.v[i])) {
-			push_xc(&d->leave, &d->n_leave, (int)kept.n, kept.v[i]);
-		}
-		vec_push(&want, kept.v[i]);
+	collect_kept(ctx, p, d->device, &left);
+	for (size_t i = 0; i < left.n; i++) {
+		vec_push(&want, left.v[i]);
 	}
-	vec_fini(&kept);
-	collect_planned(ctx, p, d->device, false, &want);
+	collect_planned(ctx, p, d->device, false, true, &left);
+	sort_once(&left);
+	for (size_t i = 0; i < left.n; i++) {
+		if (plan_has_died(seen, either, left.v[i])) {
+			push_xc(&d->leave, &d->n_leave, (int)left.n, left.v[i]);
+		}
+	}
+	vec_fini(&left);
+	collect_planned(ctx, p, d->device, false, false, &want);
 	sort_once(&want);
 	d->want = want.v;
 	d->n_want = (int)want.n;

@@ -91,7 +91,8 @@ static void put_job(struct plan *p, int i, const struct plan_before *b, int64_t 
 
 	*g = (struct plan_gain){
 		.name = x_dup(job->name), .job = i, .effect = b ? PLAN_STAYS : PLAN_BEGINS,
-		.size_bytes = job->size_bytes, .after_ns = pj->time_ns,
+		.size_bytes = job->size_bytes,
+		.after_ns = pj->loss ? pj->loss->time_ns : pj->time_ns,
 		.after_whole_ns = pj->fault_free_ns ? pj->fault_free_ns : pj->time_ns,
 	};
 	p->n_gains++;
@@ -100,7 +101,7 @@ static void put_job(struct plan *p, int i, const struct plan_before *b, int64_t 
 	}
 	g->before_ns = b->time_ns;
 	g->before_whole_ns = b->whole_ns;
-	if (pj->kept || pj->n_silent) {
+	if (pj->kept) {
 		g->after_ns = g->before_ns;	/* what is lost stays lost */
 		return;
 	}

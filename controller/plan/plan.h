@@ -66,6 +66,9 @@ struct plan_light {
 					 * back */
 	int n_bad_in, n_bad_out;	/* failed or disabled ports */
 	const int *bad_in, *bad_out;
+	int n_held_in, n_held_out;	/* drained ones: what is lit there stays, and
+					 * nothing is made */
+	const int *held_in, *held_out;
 	int n_dead;			/* ring: parts that failed, sorted */
 	const struct ring_fault *dead;
 	int n_losses, n_powers;		/* as far as they are known; sorted */
@@ -134,7 +137,8 @@ struct plan_circuit {
 	struct optics_xc xc;
 	int tx_port, rx_port;	/* host ports (fabric->ports) */
 	int channel;		/* that tx_port is to send, -1: as it is */
-	bool moved;		/* not connected in `observed` */
+	bool moved;		/* not connected in `observed`, and made */
+	bool dark;		/* it has no light, and gets none by the plan */
 };
 
 /* A fibre or a circuit that light passes. */
@@ -245,8 +249,8 @@ struct plan_job {
 	int64_t time_ns, bound_ns;
 	double gap;			/* time / bound - 1 */
 	bool is_ring;
-	bool kept;			/* not of base->only, or it cannot
-					 * be repaired */
+	bool kept;			/* not of base->only; or, on a ring, it
+					 * cannot be repaired */
 	struct plan_share share;	/* rings */
 	struct optree_plan ring;	/* ring.sched == sched (not owned) */
 	int n_without;			/* parts of the ring that have failed
@@ -257,8 +261,6 @@ struct plan_job {
 	int n_circuits;
 	struct plan_circuit *circuits;	/* switches; sorted by device, in */
 	int n_moves;			/* of the circuits: not there yet */
-	int n_silent;			/* of the circuits: of which hosts hear
-					 * nothing, and that stay */
 	int moves_bound;		/* with this topology on these ranks no
 					 * plan moves fewer; -1: not known, as
 					 * over fibres between switches */
@@ -266,8 +268,8 @@ struct plan_job {
 	struct plan_path *paths;	/* switches: those that are new, by arc */
 	struct mcf *flow;		/* of an all-to-all, to go on from;
 					 * NULL: none */
-	struct plan_job_loss *loss;		/* NULL: all its light is there, or
-					 * plan_degraded was not asked */
+	struct plan_job_loss *loss;		/* by its dark circuits, or of a ring by
+					 * plan_degraded; NULL: all its light is there */
 };
 
 /* What happens on one device. Deletes before adds. */
@@ -369,8 +371,10 @@ int plan_job_topo(const struct model_fabric *fabric, int job, struct topo **out,
  * says how far that is from the fewest (moves_bound): none for one switch or
  * two; for more by an integer program where it is small enough.
  *
- * A job as it was applied for which there is no plan on what works now keeps what
- * it has when there is something to do for others: a warning names it and the reason.
+ * A job as it was applied keeps its topology and its ranks, whatever works now. Where not all
+ * of its light can be brought back that is made which can be, at spare ports too, and the rest
+ * stays wanted and dark (repair.c); a warning says why. On rings it then stays as it is, when
+ * there is something to do for others.
  *
  * Stages keep the floor of fabric->changes (stages.c); WEFT_EINFEASIBLE names
  * the host or pair for which that cannot be done.
@@ -396,6 +400,10 @@ struct coll_sched *plan_take_schedule(struct plan_job *pj);
  */
 int plan_degraded(const struct model_fabric *fabric, const struct plan_base *base,
 		  struct plan **out, struct err *err);
+
+/* True when a circuit that was made is there no more or dark, its receiver hears nothing, or a
+ * port of it has failed; either: an input is an output as well. O(log circuits + failed ports). */
+bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc xc);
 
 /* A number that tells one set of dead circuits of weft's from another, in
  * plan_degraded' sense; 0: all are alive. base has both arrays. */

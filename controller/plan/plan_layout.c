@@ -228,7 +228,8 @@ static const struct layout circuit_layout = {
 	FIELDS(NUMBER(plan_circuit, arc), NUMBER(plan_circuit, device),
 	       PART(plan_circuit, xc, &plan_xc_layout), NUMBER(plan_circuit, tx_port),
 	       NUMBER(plan_circuit, rx_port), NUMBER(plan_circuit, channel),
-	       FLAG(plan_circuit, moved)) };
+	       FLAG(plan_circuit, moved),
+	       FLAG(plan_circuit, dark)) };
 
 static const struct layout element_layout = {
 	sizeof(struct plan_element),
@@ -277,8 +278,7 @@ static const struct layout job_layout = {
 	       LIST(plan_job, without, n_without, &plan_fault_layout),
 	       NUMBER(plan_job, fault_free_ns),
 	       LIST(plan_job, circuits, n_circuits, &circuit_layout),
-	       NUMBER(plan_job, n_moves), NUMBER(plan_job, n_silent),
-	       NUMBER(plan_job, moves_bound),
+	       NUMBER(plan_job, n_moves), NUMBER(plan_job, moves_bound),
 	       LIST(plan_job, paths, n_paths, &path_layout), OTHER(plan_job, flow, &flow),
 	       MAYBE(plan_job, loss, &job_loss_layout)) };
 

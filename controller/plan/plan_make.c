@@ -112,13 +112,15 @@ static int finish(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 static void note_silent(const struct plan_ctx *ctx, struct plan *p, struct plan_job *pj)
 {
 	const struct plan_circuit *first = NULL;
+	int n = 0;
 
 	for (int i = 0; i < pj->n_circuits; i++) {
-		const struct plan_circuit *c = &pj->circuits[i];
+		struct plan_circuit *c = &pj->circuits[i];
 
 		if (!c->moved && plan_is_silent(plan_observed(ctx, c->device), c->xc)) {
 			first = first ? first : c;
-			pj->n_silent++;
+			c->dark = true;
+			n++;
 		}
 	}
 	if (first) {
@@ -126,8 +128,23 @@ static void note_silent(const struct plan_ctx *ctx, struct plan *p, struct plan_
 			  "it would stay dark: repair the link, or drain the port and apply",
 			  ctx->fabric->jobs[pj->job].name, ctx->fabric->ports[first->rx_port].name,
 			  ctx->fabric->devices[first->device].name, first->xc.in + 1,
-			  first->xc.out + 1, pj->n_silent, pj->n_silent == 1 ? "" : "s");
+			  first->xc.out + 1, n, n == 1 ? "" : "s");
 	}
+}
+
+/* A job of which not all can be brought back. WEFT_EINFEASIBLE: it is not what was applied. */
+static int keep_some(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	if (!plan_keep_circuits(ctx, pj)) {
+		return err_set(err, WEFT_EINFEASIBLE, "it was applied with other circuits");
+	}
+	pj->kept = false;
+	pj->n_moves = 0;
+	for (int i = 0; i < pj->n_circuits; i++) {
+		pj->n_moves += pj->circuits[i].moved;
+	}
+	pj->moves_bound = -1;
+	return plan_check_power(ctx, pj, err);
 }
 
 /* Those that stay come first, so that they have what they have: they are planned as
@@ -146,24 +163,41 @@ static int plan_switched_jobs(struct plan_ctx *ctx, struct plan *p, bool kept, s
 		rc = find_light(ctx, err);
 	}
 	for (int i = 0; i < p->n_jobs && rc == 0; i++) {
-		struct plan_job *pj = &p->jobs[i];
-
-		if (pj->kept == kept && !pj->is_ring && (rc = finish(ctx, pj, err))) {
-			plan_in_job(ctx, pj, err);
-		} else if (pj->kept == kept) {
-			note_silent(ctx, p, pj);
+		if (p->jobs[i].kept == kept && !p->jobs[i].is_ring &&
+		    (rc = finish(ctx, &p->jobs[i], err))) {
+			plan_in_job(ctx, &p->jobs[i], err);
 		}
 	}
 	ctx->base = base;
 	return rc;
 }
 
+/* What is dark of each, and stays so. */
+static int settle_switched_jobs(struct plan_ctx *ctx, struct plan *p, struct err *err)
+{
+	for (int i = 0; i < p->n_jobs; i++) {
+		struct plan_job *pj = &p->jobs[i];
+
+		if (pj->is_ring) {
+			continue;
+		}
+		if (ctx->stays && ctx->stays[i] && keep_some(ctx, pj, err)) {
+			return plan_in_job(ctx, pj, err);
+		}
+		if (!pj->kept) {
+			note_silent(ctx, p, pj);
+			plan_assess(ctx, pj);
+		}
+	}
+	return 0;
+}
+
 static int plan_jobs(struct plan_ctx *ctx, struct plan *p, struct err *err)
 {
 	int rc = plan_switched_jobs(ctx, p, true, err);
 
-	if (rc == 0) {
-		rc = plan_switched_jobs(ctx, p, false, err);
+	if (rc == 0 && (rc = plan_switched_jobs(ctx, p, false, err)) == 0) {
+		rc = settle_switched_jobs(ctx, p, err);
 	}
 	for (int i = 0; i < p->n_jobs && rc == 0; i++) {
 		struct plan_job *pj = &p->jobs[i];
@@ -190,9 +224,14 @@ static int plan_with(const struct model_fabric *fabric, const struct plan_base *
 {
 	struct plan_ctx ctx;
 	struct plan *p = plan_new(fabric, base);
+	struct plan_base applied = *base;
+	struct plan_admin_down marks;
 	int rc = 0;
 
+	applied.observed = base->intent;
+	plan_admin_down_init(&marks, fabric, &applied);
 	plan_ctx_init(&ctx, fabric, base);
+	ctx.made = &marks.base;
 	ctx.stays = stays;
 	if (!base->restore) {
 		for (int i = 0; i < p->n_jobs; i++) {
@@ -210,6 +249,7 @@ static int plan_with(const struct model_fabric *fabric, const struct plan_base *
 	*failed = ctx.failed;
 	*fixed = (struct fixed_circuit){ ctx.fixed_device, ctx.fixed };
 	plan_ctx_fini(&ctx);
+	plan_admin_down_fini(&marks);
 	if (rc) {
 		plan_free(p);
 	} else {
@@ -271,28 +311,20 @@ static int plan_once(const struct model_fabric *fabric, const struct plan_base *
 	return rc;
 }
 
-/* ---- jobs that cannot be repaired ----------------------------------------- */
+/* ---- jobs that cannot be repaired wholly ----------------------------------- */
 
-/* The jobs that stay as they are, and why. */
+/* The jobs of which only some circuits can be brought back, or nothing, and why. */
 struct stayers {
 	bool *stays;		/* [n_jobs] */
 	struct err *why;	/* [n_jobs] */
 };
 
-/* Whether the plan of a kept job is what was made for it. */
+/* Whether the program of a kept job is what was made for it. */
 static bool is_as_made(const struct plan *p, const struct plan_base *base, int job)
 {
-	const struct plan_job *pj = &p->jobs[job];
 	const struct model_job *mj = &p->fabric->jobs[job];
 
-	for (int i = 0; i < pj->n_circuits; i++) {
-		const struct plan_circuit *c = &pj->circuits[i];
-
-		if (!plan_light_has(&base->intent[c->device], c->xc)) {
-			return false;
-		}
-	}
-	for (int i = 0; pj->is_ring && i < p->n_devices; i++) {
+	for (int i = 0; i < p->n_devices; i++) {
 		const struct plan_device *d = &p->devices[i];
 		const struct ring_programs *made = base->intent[d->device].programs;
 		const struct ring_program *was, *now;
@@ -306,30 +338,50 @@ static bool is_as_made(const struct plan *p, const struct plan_base *base, int j
 	return true;
 }
 
-/* True when the plan is of use although some jobs stay as they are: these have what
+/* True when the plan is of use although jobs on rings stay as they are: these have what
  * was made for them, and there is something to do for others. */
 static bool is_of_use(const struct plan *p, const struct plan_base *base, const struct stayers *s)
 {
+	bool some = !plan_is_empty(p);
+
 	for (int i = 0; i < p->n_jobs; i++) {
-		if (s->stays[i] && !is_as_made(p, base, i)) {
+		if (s->stays[i] && p->jobs[i].is_ring && !is_as_made(p, base, i)) {
 			return false;
 		}
+		some |= s->stays[i] && !p->jobs[i].is_ring;
 	}
-	return !plan_is_empty(p);
+	return some;
+}
+
+/* What is dark of a job and stays so, with the reason, which most often begins with its name. */
+static void warn_dark(struct plan *p, const struct plan_job *pj, const char *why)
+{
+	const char *name = p->fabric->jobs[pj->job].name;
+	size_t len = strlen(name);
+
+	if (strncmp(why, "job ", 4) == 0 && strncmp(why + 4, name, len) == 0 &&
+	    strncmp(why + 4 + len, ": ", 2) == 0) {
+		why += 4 + len + 2;
+	}
+	plan_warn(p, "job %s: %d of its %d circuits cannot be brought back%s: %s", name,
+		  pj->loss->dead, pj->n_circuits, pj->loss->sched ?
+		  ", and its schedule goes round them" : "", why);
 }
 
 static void warn_stayers(struct plan *p, const struct stayers *s)
 {
 	for (int i = 0; i < p->n_jobs; i++) {
-		if (s->stays[i]) {
+		if (s->stays[i] && p->jobs[i].is_ring) {
 			plan_warn(p, "job %s cannot be repaired, and stays as it is: %s",
 				  p->fabric->jobs[i].name, s->why[i].msg);
+		} else if (s->stays[i] && p->jobs[i].loss) {
+			warn_dark(p, &p->jobs[i], s->why[i].msg);
 		}
 	}
 }
 
-/* Job after job for which there is no plan is kept as it is. When that does not help
- * any other, the first reason is the error. */
+/* Job after job for which there is no plan keeps what it has. When that is of no use, the first
+ * reason is the error. */
 static int plan_others(const struct model_fabric *fabric, const struct plan_base *base,
 		       int failed, struct plan **out, struct err *err)
 {

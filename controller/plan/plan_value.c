@@ -69,6 +69,21 @@ static bool has_port(int n, const int *ports, int port)
 	return false;
 }
 
+bool plan_may_light(const struct plan_light *seen, bool either, bool in, int port)
+{
+	bool open = true;
+
+	if (in || either) {
+		open = !has_port(seen->n_bad_in, seen->bad_in, port) &&
+		       !has_port(seen->n_held_in, seen->held_in, port);
+	}
+	if (!in || either) {
+		open = open && !has_port(seen->n_bad_out, seen->bad_out, port) &&
+		       !has_port(seen->n_held_out, seen->held_out, port);
+	}
+	return open;
+}
+
 bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc xc)
 {
 	return !plan_is_lit(seen, xc) || plan_is_silent(seen, xc) ||
@@ -111,7 +126,13 @@ void plan_ctx_fini(struct plan_ctx *ctx)
 int plan_in_job(struct plan_ctx *ctx, const struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
-	int rc = err_wrap(err, "job %s", job->name);
+	int rc = err->code;
+
+	/* Light over trunks is found for several at once, and the error is of one of them. */
+	if (err->line > 0 && ctx->failed >= 0) {
+		return rc;
+	}
+	rc = err_wrap(err, "job %s", job->name);
 
 	err_at(err, ctx->fabric->config.name, job->place.line, job->place.col);
 	ctx->failed = pj->job;

@@ -20,9 +20,11 @@
 struct plan_ctx {
 	const struct model_fabric *fabric;
 	const struct plan_base *base;	/* never NULL; arrays may be */
+	const struct plan_base *made;	/* as though all that was made were there */
 	bool *trunk_taken;		/* [n_trunks] by kept jobs */
-	const bool *stays;		/* [n_jobs] what cannot be repaired is kept
-					 * as it is; NULL: none */
+	const bool *stays;		/* [n_jobs] not all of it can be brought back:
+					 * circuit by circuit; of a ring nothing.
+					 * NULL: none */
 	int failed;			/* the job that there is no plan for, -1 */
 	int fixed_device;		/* where a circuit would have to go that is
 					 * moved no more, -1: nowhere */
@@ -66,9 +68,9 @@ bool plan_is_lit(const struct plan_light *light, struct optics_xc xc);
 /* The host at its end hears nothing of it. O(log). */
 bool plan_is_silent(const struct plan_light *light, struct optics_xc xc);
 
-/* True when a circuit that was made is not there any more, or a port of it
- * has failed; either: an input is an output as well. plan_value.c */
-bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc xc);
+/* A port where a circuit may be made: neither failed nor drained; either: as for
+ * plan_has_died. O(ports that are). plan_value.c */
+bool plan_may_light(const struct plan_light *seen, bool either, bool in, int port);
 
 /* A circuit that is observed but in no intent of weft's. */
 bool plan_is_external(const struct plan_ctx *ctx, int device, struct optics_xc xc);
@@ -163,6 +165,13 @@ int plan_reschedule(const struct plan_ctx *ctx, const struct plan_job *pj, const
  * ports say; a job with one over trunks waits in ctx->trunk_jobs. WEFT_EINFEASIBLE: a port
  * has failed or is drained. O(links log links). pinned_circuits.c */
 int plan_pinned_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+
+/* Of a job that was planned as it was made: what is dead is `moved` where it can be made again,
+ * maybe to a spare port, else `dark`. False where it has circuits that are not of the intent:
+ * another job. O(circuits^2). repair.c */
+bool plan_keep_circuits(const struct plan_ctx *ctx, struct plan_job *pj);
+/* What the job has without its dark circuits: pj->loss, where it has any. degraded.c */
+void plan_assess(const struct plan_ctx *ctx, struct plan_job *pj);
 
 /* Gives every arc of the job's digraph (self-loops aside) a device and two
  * ports, keeping as many present circuits as can be. circuits.c */

@@ -33,6 +33,25 @@ control ocs0 map | diff "$T/map" -
 tap "its light is as it was"
 expect 0 "no longer" weft undrain ocs0
 expect 65 "there is nothing more to undrain" weft undrain ocs0
+
+# What is lit at a drained host stays, what is dark there stays dark, and its job is planned.
+weft drain h1 >/dev/null
+expect 0 "a drained host's light: nothing to do" weft plan
+xc=$(grep -m 1 '^2,\|^3,' "$T/map")
+control ocs0 "unset $xc" >/dev/null
+grep -v "^$xc" "$T/map" >"$T/less"
+expect 0 "a circuit of it is lost: it is not made" weft apply
+has err "and the job is named with the reason" 'job .*: 1 of its 4 circuits cannot be brought back'
+control ocs0 map | diff "$T/less" -
+tap "the others are as they were"
+weft undrain h1 >/dev/null
+expect 2 "undrained, it would be" weft plan --format json
+[[ $(jq '[.devices[].add[]] | length' "$T/out") == 1 ]]
+tap "and nothing else"
+expect 0 "and is" weft apply
+control ocs0 map | diff "$T/map" -
+tap "all is as before"
+
 expect 0 "a host is drained" weft drain n3
 expect 75 "no new job on its ring" weft apply -f "$T/three.yaml"
 has err "which says why" 'n3 is drained by .*: no program of job gather'

@@ -224,17 +224,30 @@ int drain_check_plan(const struct drain *d, const struct plan *p, struct err *er
 
 /* ---- what the planner may use -------------------------------------------- */
 
-/* The ports of one side that are drained and without a circuit, added to those
- * that cannot be used. used: those with a circuit, which they keep. */
-static void add_bad(const struct drain *d, const struct model_fabric *f,
-		    const struct model_device *md, const int *far_ends, int n, const bool *used,
-		    const int **bad, int *n_bad)
+/* The ports of one side that are drained: those without light cannot be used, and the others
+ * are held. */
+static void add_drained(const struct drain *d, const struct model_fabric *f,
+			const struct model_device *md, bool is_in, const bool *lit,
+			struct plan_light *l)
 {
+	const int **bad = is_in ? &l->bad_in : &l->bad_out;
+	const int **held = is_in ? &l->held_in : &l->held_out;
+	int *n_bad = is_in ? &l->n_bad_in : &l->n_bad_out;
+	int *n_held = is_in ? &l->n_held_in : &l->n_held_out;
+	int n = is_in ? md->n_in : md->n_out;
 	int *v = x_grow((void *)*bad, (size_t)*n_bad + n + 1, sizeof(*v));
+	int *w = x_grow((void *)*held, (size_t)n + 1, sizeof(*w));
 
 	*bad = v;
+	*held = w;
+	*n_held = 0;
 	for (int i = 0; i < n; i++) {
-		if (!used[i] && find_side(d, f, md, far_ends, i)) {
+		if (!find_side(d, f, md, is_in ? md->in_port : md->out_port, i)) {
+			continue;
+		}
+		if (lit[i]) {
+			w[(*n_held)++] = i;
+		} else {
 			v[(*n_bad)++] = i;
 		}
 	}
@@ -248,12 +261,17 @@ static void restrict_device(const struct drain *d, const struct model_fabric *f,
 	bool *out = x_new((size_t)md->n_out + 1, 1);
 
 	for (int i = 0; i < l->n_xcs; i++) {
-		if (l->xcs[i].in < md->n_in && l->xcs[i].out < md->n_out) {
-			in[l->xcs[i].in] = out[l->xcs[i].out] = true;
+		struct optics_xc xc = l->xcs[i];
+
+		if (xc.in < md->n_in && xc.out < md->n_out &&
+		    !plan_has_died(l, md->any_to_any, xc)) {
+			in[xc.in] = out[xc.out] = true;
+			in[xc.out < md->n_in ? xc.out : xc.in] |= md->any_to_any;
+			out[xc.in < md->n_out ? xc.in : xc.out] |= md->any_to_any;
 		}
 	}
-	add_bad(d, f, md, md->in_port, md->n_in, in, &l->bad_in, &l->n_bad_in);
-	add_bad(d, f, md, md->out_port, md->n_out, out, &l->bad_out, &l->n_bad_out);
+	add_drained(d, f, md, true, in, l);
+	add_drained(d, f, md, false, out, l);
 	free(in);
 	free(out);
 }

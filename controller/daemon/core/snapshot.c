@@ -36,6 +36,7 @@ static const struct layout light_layout = {
 	       NUMBER(plan_light, memory), NUMBER(plan_light, max_programs),
 	       FLAG(plan_light, overlap), FLAG(plan_light, reload),
 	       LIGHT_LIST(bad_in, &layout_int), LIGHT_LIST(bad_out, &layout_int),
+	       LIGHT_LIST(held_in, &layout_int), LIGHT_LIST(held_out, &layout_int),
 	       LIGHT_LIST(dead, &plan_fault_layout), LIGHT_LIST(losses, &loss_layout),
 	       LIGHT_LIST(powers, &power_layout)) };
 

@@ -318,6 +318,38 @@ static void emit_both(struct circuit_work *w, struct demand *demand, int site, s
 	}
 }
 
+/* What is lit at a drained port stays, before anything else is given out. */
+static void keep_held(struct circuit_work *w, int site, struct optics_xc xc, int tx, int rx)
+{
+	const struct plan_light *seen = plan_observed(w->ctx, w->site_device[site]);
+	struct demand *demand;
+
+	if ((plan_may_light(seen, w->duplex, true, xc.in) &&
+	     plan_may_light(seen, w->duplex, false, xc.out)) ||
+	    plan_has_died(seen, w->duplex, xc)) {
+		return;
+	}
+	demand = demand_of(w, tx, rx);
+	if (demand && demand->used < demand->n) {
+		emit_both(w, demand, site, xc, tx, rx);
+	}
+}
+
+/* Nothing new comes to a drained port. */
+static void close_held(struct circuit_work *w)
+{
+	for (int p = 0; p < w->fabric->n_ports; p++) {
+		const struct model_port *port = &w->fabric->ports[p];
+
+		w->tx_free[p] = w->tx_free[p] &&
+				plan_may_light(plan_observed(w->ctx, port->tx_device), w->duplex,
+					       true, port->tx_port);
+		w->rx_free[p] = w->rx_free[p] &&
+				plan_may_light(plan_observed(w->ctx, port->rx_device), w->duplex,
+					       false, port->rx_port);
+	}
+}
+
 /* An external circuit that serves an arc of the job is taken as it is. */
 static void adopt_external(struct circuit_work *w, int site, struct optics_xc xc, int tx, int rx)
 {
@@ -1067,6 +1099,8 @@ int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 		goto out;
 	}
 	work_tables(&w);
+	each_observed(&w, keep_held);
+	close_held(&w);
 	respect_external(&w);
 	open_demands(&w);
 	if ((rc = check_degrees(&w, err))) {

@@ -222,6 +222,26 @@ static void port_budget(const struct plan_ctx *ctx, const struct model_job *job,
 	}
 }
 
+/* Whether anything was made for the job. */
+static bool has_made(const struct plan_ctx *ctx, int job)
+{
+	const struct model_fabric *f = ctx->fabric;
+
+	for (int d = 0; ctx->base->intent && d < f->n_devices; d++) {
+		const struct plan_light *intent = plan_intent(ctx, d);
+
+		for (int i = 0; i < intent->n_xcs; i++) {
+			int in = intent->xcs[i].in;
+			int tx = in < f->devices[d].n_in ? f->devices[d].in_port[in] : -1;
+
+			if (tx >= 0 && f->ports[tx].tx_job == job) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
 /* True when fibres between switches reach a switch of the job's hosts. */
 static bool has_trunks(const struct plan_ctx *ctx, const struct model_job *job)
 {
@@ -408,6 +428,55 @@ static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj, struct e
 	return rc;
 }
 
+static void start_again(struct plan_job *pj)
+{
+	struct plan_job empty = { .job = pj->job, .moves_bound = -1, .kept = pj->kept };
+
+	plan_job_fini(pj);
+	*pj = empty;
+	coll_report_init(&pj->report);
+}
+
+/* Whether the job was applied, and its topology chosen then is the one that is chosen while all
+ * that was made for it is there: that one stays, whatever works now. */
+static bool is_chosen(struct plan_ctx *ctx, struct plan_job *pj)
+{
+	const struct plan_base *now = ctx->base;
+	size_t waiting = ctx->trunk_jobs.n;
+	struct err why = { 0 };
+	bool same;
+
+	if (pj->kept || now->from_committed || !now->observed || !has_made(ctx, pj->job)) {
+		return false;
+	}
+	ctx->base = ctx->made;
+	same = plan_any_topology(ctx, pj, &why) == 0;
+	ctx->base = now;
+	for (int i = 0; i < pj->n_circuits && same; i++) {
+		same = plan_light_has(plan_intent(ctx, pj->circuits[i].device),
+				      pj->circuits[i].xc);
+	}
+	if (!same) {
+		ctx->trunk_jobs.n = waiting;
+		start_again(pj);
+	}
+	return same;
+}
+
+/* Circuits for the topology that the job has, on what works now. */
+static int wire_again(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	size_t n = ctx->trunk_jobs.n;
+
+	if (n > 0 && ctx->trunk_jobs.v[n - 1] == pj) {
+		return plan_trunk_light(ctx, err);
+	}
+	free(pj->circuits);
+	pj->circuits = NULL;
+	pj->n_circuits = 0;
+	return plan_circuits(ctx, pj, err);
+}
+
 /* Roots are rank 0; what is inside hosts has no trees. */
 static int check_rooted(const struct plan_ctx *ctx, const struct model_job *job, struct err *err)
 {
@@ -438,6 +507,9 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 	}
 	if (plan_host_with_ranks(ctx->fabric, job)) {
 		return plan_server_circuits(ctx, pj, err);
+	}
+	if (!job->topo && is_chosen(ctx, pj)) {
+		return wire_again(ctx, pj, err);
 	}
 	if (!job->topo) {
 		return plan_any_topology(ctx, pj, err);

@@ -499,32 +499,35 @@ static int port_of(const struct plan *p, int job)
 	return p->jobs[job].circuits[0].xc.in;
 }
 
-/* A job that cannot be repaired keeps no other from it: it stays as it is, with what
- * has failed left alone; alone it is refused as before. */
+/* A circuit that cannot be made stays wanted, and the schedule goes round it; others are
+ * repaired, by as few circuits as can be. Another job under the name was never applied. */
 static void what_cannot_be_repaired_stays(void **state)
 {
 	struct applied a = apply(TWO_JOBS);
 	struct plan_device *d;
-	struct err err = { 0 };
 	struct plan *p = NULL;
 	int bad[2] = { port_of(a.whole, 0), port_of(a.whole, 1) };
 
 	(void)state;
 	a.seen[0].bad_in = bad;
 	a.seen[0].n_bad_in = 1;
-	assert_int_equal(plan_make(a.f, &a.base, &p, &err), WEFT_EINFEASIBLE);
-	assert_non_null(strstr(err.msg, "job a"));
-	err_clear(&err);
+	p = plan_of(a.f, &a.base);
+	assert_true(plan_is_empty(p));
+	check_loss(&p->jobs[0], 1);
+	assert_int_equal(p->n_warnings, 1);
+	assert_non_null(strstr(p->warnings[0], "job a: 1 of its 4 circuits cannot be brought "
+			       "back"));
+	plan_free(p);
 	a.seen[0].n_bad_in = 2;
 	p = plan_of(a.f, &a.base);
 	d = &p->devices[0];
-	assert_true(p->jobs[0].kept);
-	assert_false(p->jobs[1].kept);
+	check_loss(&p->jobs[0], 1);
+	assert_null(p->jobs[1].loss);
 	assert_int_equal(p->n_warnings, 1);
-	assert_non_null(strstr(p->warnings[0], "job a cannot be repaired, and stays as it is: "));
+	assert_int_equal(d->n_del, 1);
 	assert_int_equal(d->n_leave, 1);
 	assert_int_equal(d->leave[0].in, bad[0]);
-	assert_true(d->n_add >= 1);
+	assert_int_equal(d->n_add, 1);
 	for (int i = 0; i < d->n_add; i++) {
 		assert_true(d->add[i].in != bad[1] && d->add[i].in >= 4);
 	}
@@ -539,13 +542,104 @@ static void what_cannot_be_repaired_stays(void **state)
 	applied_free(&a);
 }
 
+/* One host has lost a port, and has a spare; another has lost all: the first is whole, and of
+ * what the other needs only that is made which can be. */
+static void each_circuit_is_for_itself(void **state)
+{
+	struct applied a = apply(
+		"weft: 1\nfabric: t\nhosts:\n"
+		"  - { name: 'h[0-3]', ports: 'p[0-1]', rate: 100Gbps }\n"
+		"  - { name: h4, ports: p0, rate: 100Gbps }\n"
+		"switches:\n  - { name: ocs0, size: 9x9, driver: sim }\n"
+		"fibres:\n  - { from: 'h[0-3].p[0-1]', to: 'ocs0.[1-8]' }\n"
+		"  - { from: h4.p0, to: 'ocs0.9' }\n"
+		"jobs:\n  - { name: a, nodes: 'h[0-4]', collective: allreduce, size: 1MiB, "
+		"topology: 'UniRing(1,5)' }\n");
+	int bad[2] = { 0, 8 };	/* h0 sends by its first, h4 by its only one */
+	struct plan_device *d;
+	struct plan *p;
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		lose(&a, 0);	/* the device has forgotten all */
+	}
+	a.seen[0].bad_in = bad;
+	a.seen[0].n_bad_in = 2;
+	p = plan_of(a.f, &a.base);
+	d = &p->devices[0];
+	assert_int_equal(p->jobs[0].loss->dead, 1);
+	assert_null(p->jobs[0].loss->sched);	/* a ring of one way is cut */
+	assert_int_equal(d->n_leave, 1);
+	assert_int_equal(d->leave[0].in, 8);
+	assert_int_equal(d->n_add, 4);
+	assert_int_equal(d->add[0].in, 1);
+	assert_int_equal(d->n_want, 5);
+	plan_free(p);
+	applied_free(&a);
+}
+
+#define CHOSEN                                                          \
+	HOSTS_1 "jobs:\n"                                               \
+	"  - { name: j, nodes: 'h[0-7]', collective: allreduce, "       \
+	"size: 1MiB, alpha: 10us }\n"
+
+/* A topology that was chosen stays when a port is lost: nothing is moved for it. */
+static void chosen_topologies_stay(void **state)
+{
+	struct applied a = apply(CHOSEN);
+	int bad = 0;
+	struct plan *p;
+
+	(void)state;
+	a.seen[0].bad_in = a.seen[0].bad_out = &bad;
+	a.seen[0].n_bad_in = a.seen[0].n_bad_out = 1;
+	p = plan_of(a.f, &a.base);
+	assert_true(plan_is_empty(p));
+	assert_string_equal(p->jobs[0].topology, a.whole->jobs[0].topology);
+	check_loss(&p->jobs[0], 2);
+	plan_free(p);
+	/* The port is back, and its circuits are gone: they are made, and nothing else. */
+	a.seen[0].n_bad_in = a.seen[0].n_bad_out = 0;
+	lose(&a, 0);
+	p = plan_of(a.f, &a.base);
+	assert_int_equal(p->n_add, 1);
+	assert_int_equal(p->n_del, 0);
+	assert_null(p->jobs[0].loss);
+	plan_free(p);
+	applied_free(&a);
+}
+
+/* What is lit at drained ports stays; what is made goes elsewhere. */
+static void drained_ports_keep_their_light(void **state)
+{
+	struct applied a = apply(TWO_JOBS);
+	int held[3] = { 0, 4, 6 }, bad = port_of(a.whole, 1);
+	struct plan *p;
+
+	(void)state;
+	a.seen[0].held_in = a.seen[0].held_out = held;
+	a.seen[0].n_held_in = a.seen[0].n_held_out = 3;
+	p = plan_of(a.f, &a.base);
+	assert_true(plan_is_empty(p));
+	assert_null(p->jobs[0].loss);
+	plan_free(p);
+	/* The spare port of b's first host is drained, too. */
+	held[1] = bad == 4 ? 5 : 4;
+	a.seen[0].bad_in = &bad;
+	a.seen[0].n_bad_in = 1;
+	p = plan_of(a.f, &a.base);
+	assert_true(plan_is_empty(p));
+	assert_int_equal(p->jobs[1].loss->dead, 1);
+	plan_free(p);
+	applied_free(&a);
+}
+
 /* A circuit at a worn port is not moved where another way is open; where none is, that is
- * the reason; and it stays when its job goes. */
+ * the reason why it stays dark. */
 static void worn_ports_are_not_moved(void **state)
 {
 	struct applied a = apply(TWO_JOBS);
 	struct optics_xc fixed = { 0 };
-	struct err err = { 0 };
 	struct plan *p = NULL;
 	int bad;
 
@@ -578,9 +672,12 @@ static void worn_ports_are_not_moved(void **state)
 	a.seen[0].n_dark = 1;
 	a.seen[0].dark = &fixed;
 	a.seen[0].n_bad_out = 0;
-	p = NULL;
-	assert_int_equal(plan_make(a.f, &a.base, &p, &err), WEFT_EINFEASIBLE);
-	assert_non_null(strstr(err.msg, "would have to be moved, and a port of it is worn"));
+	p = plan_of(a.f, &a.base);
+	assert_true(plan_is_empty(p));
+	assert_int_equal(p->jobs[0].loss->dead, 1);
+	assert_non_null(strstr(p->warnings[0], "would have to be moved, and a port of it is "
+			       "worn"));
+	plan_free(p);
 	applied_free(&a);
 }
 
@@ -600,6 +697,9 @@ int main(void)
 		cmocka_unit_test(what_is_not_needed_costs_nothing),
 		cmocka_unit_test(remains_are_pure),
 		cmocka_unit_test(what_cannot_be_repaired_stays),
+		cmocka_unit_test(each_circuit_is_for_itself),
+		cmocka_unit_test(chosen_topologies_stay),
+		cmocka_unit_test(drained_ports_keep_their_light),
 		cmocka_unit_test(worn_ports_are_not_moved),
 	};
 
