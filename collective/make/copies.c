@@ -175,9 +175,6 @@ static bool is_breadth_first(const struct coll_made *m)
 	       !m->algorithm->chooses_steps && !m->torus.is_made;
 }
 
-/* By what time a bound is met: what is left is worth no work. */
-#define MET 1.002
-
 /* Whether the best so far is above its bound, and others are no larger. */
 static bool is_above(const struct coll_make_query *q, const struct coll_made *best)
 {
@@ -215,13 +212,14 @@ static int offer_forest(const struct coll_make_query *q, const struct coll_algor
 			bool joint, struct coll_made *best, struct err *err)
 {
 	struct coll_made one = { .algorithm = self };
-	int rc = make_forest(q, joint, &one, err);
+	double below_ns = q->cost && best->sched ? (double)best->time_ns / MET : 0;
+	int rc = make_forest(q, joint, below_ns, &one, err);
 
 	if (rc && best->sched) {
 		err_clear(err);
 		return 0;
 	}
-	return rc ? rc : make_offer(q, &one, best, err);
+	return rc || !one.sched ? rc : make_offer(q, &one, best, err);
 }
 
 /* What trees for both ways could come to is no better than the trees that are the best so far. */

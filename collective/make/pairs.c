@@ -10,25 +10,37 @@
 #define MAX_SHORTEST 256
 #define MAX_STEP_COLUMNS 8192
 
-/* What a step takes, in the time in which a shard crosses a link. */
+/* What a step takes beside its load, and a shard to cross a link. q has a cost. */
+static double fixed_ns(const struct coll_make_query *q)
+{
+	return (double)(q->cost->alpha_ns + q->cost->hop_ns + q->cost->message_ns);
+}
+
+static double shard_ns(const struct coll_make_query *q)
+{
+	return (double)q->cost->size_bytes * 8e9 / (double)q->cost->link_bps / topo_ranks(q->topo);
+}
+
+/* The first in the time of the second. */
 static double step_cost(const struct coll_make_query *q)
 {
-	const struct coll_cost *c = q->cost;
-	double fixed, shard;
+	return q->cost ? fixed_ns(q) / fmax(shard_ns(q), fixed_ns(q) * 1e-9 + 1e-9) : 0;
+}
 
-	if (!c) {
-		return 0;
-	}
-	fixed = (double)c->alpha_ns + (double)c->hop_ns + (double)c->message_ns;
-	shard = (double)c->size_bytes * 8e9 / (double)c->link_bps / topo_ranks(q->topo);
-	return fixed / fmax(shard, fixed * 1e-9 + 1e-9);
+/* Whether a schedule of so many steps may be faster: its flow is not below the bound of all. */
+static bool may_gain(const struct coll_make_query *q, const struct coll_made *best, int steps)
+{
+	double min = fmax(steps * fixed_ns(q) + best->pairs.info.flow.bound * shard_ns(q),
+			    (double)best->bound_ns);
+
+	return (double)best->time_ns > min * MET;
 }
 
 /* Nothing can be better than the best: with a cost it takes its bound, else it has the
  * bound's T_B in as many steps as a path has hops, which is then a shortest one. */
 static bool is_best(const struct coll_make_query *q, const struct coll_made *m)
 {
-	return q->cost ? m->time_ns <= m->bound_ns
+	return q->cost ? !may_gain(q, m, topo_diameter(q->topo))
 		       : m->report.bandwidth_optimal && !m->pairs.stepped &&
 				 m->report.steps == m->pairs.info.longest;
 }
@@ -84,6 +96,9 @@ int make_by_steps(const struct coll_make_query *q, const struct coll_algorithm *
 	orbits = topo_ranks(q->topo) / topo_group_order(coll_group(best->sched));
 	columns = (double)orbits * (topo_n(q->topo) + topo_m(q->topo));
 	for (int k = least; k <= least + 1 && columns * k <= MAX_STEP_COLUMNS; k++) {
+		if (q->cost && !may_gain(q, best, k)) {
+			break;
+		}
 		pass_over(offer_steps(q, self, k, best, err), err);
 	}
 	return 0;

@@ -5,6 +5,9 @@
 
 #include "collective/make/make.h"
 
+/* By what time a bound is met: what is left is worth no work. */
+#define MET 1.002
+
 /* coll_algorithm.run of the rows of algorithms.c: of copies.c, rooted.c, pairs.c and torus.c. */
 typedef int make_run_fn(const struct coll_make_query *q, const struct coll_algorithm *self,
 			struct coll_made *best, struct err *err);
@@ -28,8 +31,9 @@ int make_offer(const struct coll_make_query *q, struct coll_made *one, struct co
 /* The schedule along trees of all ranks for the query: made->sched, on the physical digraph where
  * that is known, and what it is made of. Of an all-reduce along trees that are packed each way by
  * itself, or (joint) along pairs of trees for both. Errors of coll_forest_pack, or of
- * coll_forest_allreduce and coll_rate_forest, and of coll_forest_schedule. */
-int make_forest(const struct coll_make_query *q, bool joint, struct coll_made *made,
-		struct err *err);
+ * coll_forest_allreduce and coll_rate_forest, and of coll_forest_schedule. below_ns: with a cost,
+ * made->sched stays NULL where it would take as long; 0: never. */
+int make_forest(const struct coll_make_query *q, bool joint, double below_ns,
+		struct coll_made *made, struct err *err);
 
 #endif

@@ -79,13 +79,13 @@ static int pack(const struct coll_make_query *q, bool joint, const struct topo *
 	return q->kind == COLL_ALLREDUCE ? pack_both(t, f, err) : coll_forest_pack(t, &opt, f, err);
 }
 
-int make_forest(const struct coll_make_query *q, bool joint, struct coll_made *made,
-		struct err *err)
+int make_forest(const struct coll_make_query *q, bool joint, double below_ns,
+		struct coll_made *made, struct err *err)
 {
 	const struct topo *t = q->physical ? q->physical : q->topo;
 	struct coll_stagger_options opt = {
 		.kind = q->kind, .cost = q->cost, .batches = q->batches,
-		.max_transfers = q->max_transfers,
+		.max_transfers = q->max_transfers, .below_ns = below_ns,
 		.steps_worth = q->steps_worth > 0 ? q->steps_worth : COLL_STEPS_WORTH,
 	};
 	struct coll_stagger_info info = { 0 };
@@ -94,7 +94,7 @@ int make_forest(const struct coll_make_query *q, bool joint, struct coll_made *m
 
 	coll_forest_init(&f);
 	if ((rc = pack(q, joint, t, &f, err)) ||
-	    (rc = coll_forest_schedule(&f, t, &opt, &made->sched, &info, err))) {
+	    (rc = coll_forest_schedule(&f, t, &opt, &made->sched, &info, err)) || !made->sched) {
 		goto out;
 	}
 	if (coll_is_embedded(made->sched) && q->fabric) {

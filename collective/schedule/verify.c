@@ -48,6 +48,9 @@ struct coll_replay {
 	struct coll_move *moves;	/* its transfers */
 	int n_moves;
 	size_t moves_cap;
+	VEC(int32_t) begins;	/* sums: moves by their first class, */
+	int32_t *begin;		/* of class c: begins.v[begin[c] .. begin[c + 1] - 1] */
+	VEC(int32_t) now;	/* moves of the class at hand, ascending */
 
 	uint64_t *marks;	/* bit c: a class begins at chunk c */
 	int32_t *class_at;	/* the class that begins at a marked chunk */
@@ -88,6 +91,8 @@ struct coll_sent {
 static void replay_fini(struct coll_replay *r)
 {
 	free(r->moves);
+	vec_fini(&r->begins);
+	vec_fini(&r->now);
 	arrays_fini(&r->arrays);
 }
 
@@ -138,6 +143,7 @@ static void replay_init(struct coll_replay *r, const struct coll_sched *s, const
 	arrays_add(&r->arrays, r->class_first, p + 1);
 	if (coll_is_sum(s->kind)) {
 		r->words = (n + 63) / 64;
+		arrays_add(&r->arrays, r->begin, p + 2);
 		arrays_add(&r->arrays, r->sum, n * r->words);
 		arrays_add(&r->arrays, r->sum_old, n * r->words);
 		arrays_add(&r->arrays, r->count, n);
@@ -596,22 +602,61 @@ static int replay_sums(struct coll_replay *r, int class, struct err *err)
 	return rc;
 }
 
+/* Moves by the class that they begin with, so that those of a class need not be looked for. */
+static void list_moves(struct coll_replay *r)
+{
+	memset(r->begin, 0, ((size_t)r->n_classes + 2) * sizeof(*r->begin));
+	vec_reserve(&r->begins, r->n_moves);
+	for (int i = 0; i < r->n_moves; i++) {
+		r->begin[r->moves[i].from + 2]++;
+	}
+	for (int c = 0; c < r->n_classes; c++) {
+		r->begin[c + 2] += r->begin[c + 1];
+	}
+	for (int i = 0; i < r->n_moves; i++) {
+		r->begins.v[r->begin[r->moves[i].from + 1]++] = i;
+	}
+	r->now.n = 0;
+}
+
+/* The moves of the next class: of those of the one before that cover it, too, and those that begin
+ * with it. Merged from the end. */
+static void pick_moves(struct coll_replay *r, int class)
+{
+	int first = r->begin[class], k = r->begin[class + 1], kept = 0, at;
+	int32_t *v;
+
+	vec_reserve(&r->now, k - first);
+	v = r->now.v;
+	for (size_t i = 0; i < r->now.n; i++) {
+		if (r->moves[v[i]].to >= class) {
+			v[kept++] = v[i];
+		}
+	}
+	at = kept + k - first;
+	r->now.n = (size_t)at;
+	while (k > first) {
+		v[--at] = kept > 0 && v[kept - 1] > r->begins.v[k - 1] ? v[--kept]
+									 : r->begins.v[--k];
+	}
+}
+
 /* Every rank but one sends its sum once, after all that it gets: that is a
  * tree, and in its root every contribution arrives once. Returns the root, -1
  * when this is no such tree. */
-static int sum_tree(struct coll_replay *r, int class)
+static int sum_tree(struct coll_replay *r)
 {
 	int sent = 0, root = 0;
 
 	for (int v = 0; v < r->n; v++) {
 		r->leaves[v] = (struct coll_sum_node){ NEVER, -1, NEVER };
 	}
-	for (int i = 0; i < r->n_moves; i++) {
-		const struct coll_move *m = &r->moves[i];
+	for (size_t i = 0; i < r->now.n; i++) {
+		const struct coll_move *m = &r->moves[r->now.v[i]];
 		struct coll_sum_node *from = &r->leaves[m->src];
 		struct coll_sum_node *to = &r->leaves[m->dst];
 
-		if (m->op == COLL_OP_COPY || !covers(m, class)) {
+		if (m->op == COLL_OP_COPY) {
 			continue;
 		}
 		if (m->op == COLL_OP_FORWARD || from->sent != NEVER || from->arrived == m->step ||
@@ -630,14 +675,14 @@ static int sum_tree(struct coll_replay *r, int class)
 
 /* What is sent of the sum of all is held, and comes once, and comes to every
  * rank that wants it. */
-static bool sum_spreads(struct coll_replay *r, int class, int root)
+static bool sum_spreads(struct coll_replay *r, int root)
 {
 	r->leaves[root].whole = r->leaves[root].arrived;
-	for (int i = 0; i < r->n_moves; i++) {
-		const struct coll_move *m = &r->moves[i];
+	for (size_t i = 0; i < r->now.n; i++) {
+		const struct coll_move *m = &r->moves[r->now.v[i]];
 		struct coll_sum_node *to = &r->leaves[m->dst];
 
-		if (m->op != COLL_OP_COPY || !covers(m, class)) {
+		if (m->op != COLL_OP_COPY) {
 			continue;
 		}
 		if (r->leaves[m->src].whole >= m->step || to->whole != NEVER) {
@@ -657,9 +702,11 @@ static bool sum_spreads(struct coll_replay *r, int class, int root)
  * none is replayed with these, which also names the fault. */
 static int sum_class(struct coll_replay *r, int class, struct err *err)
 {
-	int root = sum_tree(r, class);
+	int root;
 
-	return root >= 0 && sum_spreads(r, class, root)
+	pick_moves(r, class);
+	root = sum_tree(r);
+	return root >= 0 && sum_spreads(r, root)
 		       ? 0 : replay_sums(r, class, err);
 }
 
@@ -667,6 +714,7 @@ static int sum_shard(struct coll_replay *r, struct err *err)
 {
 	int rc = 0;
 
+	list_moves(r);
 	for (int c = 0; c < r->n_classes && !rc; c++) {
 		rc = sum_class(r, c, err);
 	}

@@ -49,7 +49,7 @@ static int try(struct torus_search *k, const struct torus_spec *spec, struct err
 	if (k->best_ns < HUGE_VAL && work_so_far(k->shape) > k->max_work) {
 		return 0;
 	}
-	rc = torus_time(k->shape, spec, k->kind, k->cost, &ns, err);
+	rc = torus_time_below(k->shape, spec, k->kind, k->cost, k->best_ns, &ns, err);
 	if (rc == WEFT_EUNSUPPORTED || rc == WEFT_EINFEASIBLE) {
 		err_clear(err);
 		return 0;

@@ -265,8 +265,8 @@ static int make(const struct torus_work *w, enum coll_kind kind, int root,
 	return rc;
 }
 
-int torus_make(const struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
-	       int root, struct coll_sched **out, struct err *err)
+int torus_make(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind, int root,
+	       struct coll_sched **out, struct err *err)
 {
 	struct torus_work w;
 	int rc;

@@ -16,6 +16,10 @@ struct torus_shape {
 					 * switches): every coordinate x has one to x + o; else NULL
 					 * */
 	struct torus_net *net[COLL_MAX_DIGITS];	/* of a line of a dimension; times.c */
+	/* Plain and mirrored lines of mixed radices that were timed last, for the next that has the
+	 * same; NULL: none yet. */
+	struct torus_line *kept[2][COLL_MAX_DIGITS];
+	struct torus_radices kept_radices[2][COLL_MAX_DIGITS];
 };
 
 static inline int torus_digit(const struct torus_shape *s, int node, int e)
@@ -89,20 +93,25 @@ struct torus_collective {
 
 /* All that an algorithm does on a shape. */
 struct torus_work {
-	const struct torus_shape *shape;
+	struct torus_shape *shape;
 	const struct torus_spec *spec;
 	int n_collectives;
-	struct torus_line *line[2][COLL_MAX_DIGITS];	/* plain, mirrored; NULL: not used */
+	struct torus_line *line[2][COLL_MAX_DIGITS];	/* plain, mirrored; NULL: not used; its own
+							 * or those that the shape keeps */
 	struct torus_collective *collective;
 	struct arrays arrays;
 };
 
 /* WEFT_EUNSUPPORTED, WEFT_EINVAL as torus_make; torus_work_end also after an error.
- * rows: as torus_line_make, by dimension; NULL: all. */
-int torus_work_begin(struct torus_work *w, const struct torus_shape *s,
-		     const struct torus_spec *spec, enum coll_kind kind, const int *rows,
-		     struct err *err);
+ * rows: as torus_line_make, by dimension, and the shape keeps lines of mixed radices; NULL: all. */
+int torus_work_begin(struct torus_work *w, struct torus_shape *s, const struct torus_spec *spec,
+		     enum coll_kind kind, const int *rows, struct err *err);
 void torus_work_end(struct torus_work *w);
+
+/* torus_time, or any time that is not below the last where it takes as long. */
+int torus_time_below(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
+		     const struct coll_cost *cost, double below_ns, double *time_ns,
+		     struct err *err);
 
 /* ---- schedules being made ---- */
 

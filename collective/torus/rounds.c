@@ -137,26 +137,51 @@ static int check_kind(const struct torus_work *w, enum coll_kind kind, struct er
 	return 0;
 }
 
-static int make_lines(struct torus_work *w, const int *rows, struct err *err)
+static bool is_same(const struct torus_radices *a, const struct torus_radices *b)
 {
-	int rc;
+	bool same = a->n == b->n;
 
-	for (int mirrored = 0; mirrored < (w->spec->one_port ? 1 : 2); mirrored++) {
-		for (int e = 0; e < w->shape->n_dims; e++) {
-			rc = torus_line_make(w->spec, e, w->shape->size[e], mirrored,
-					     rows ? rows[e] : 0,
-					     &w->line[mirrored][e], err);
-			if (rc) {
-				return rc;
-			}
-		}
+	for (int i = 0; same && i < a->n; i++) {
+		same = a->level[i].radix == b->level[i].radix &&
+		       a->level[i].chain == b->level[i].chain;
 	}
-	return 0;
+	return same;
 }
 
-int torus_work_begin(struct torus_work *w, const struct torus_shape *s,
-		     const struct torus_spec *spec, enum coll_kind kind, const int *rows,
-		     struct err *err)
+/* The line that the shape keeps, made again unless it is the one. */
+static int keep_line(struct torus_work *w, int mirrored, int e, int rows, struct err *err)
+{
+	struct torus_line **kept = &w->shape->kept[mirrored][e];
+	struct torus_radices *of = &w->shape->kept_radices[mirrored][e];
+	int rc = 0;
+
+	if (!*kept || !is_same(of, &w->spec->radices[e])) {
+		torus_line_free(*kept);
+		rc = torus_line_make(w->spec, e, w->shape->size[e], mirrored, rows, kept, err);
+		*of = w->spec->radices[e];
+	}
+	w->line[mirrored][e] = *kept;
+	return rc;
+}
+
+static int make_lines(struct torus_work *w, const int *rows, struct err *err)
+{
+	bool keeps = rows && w->spec->lines == TORUS_LEVELS;
+	int rc = 0;
+
+	for (int mirrored = 0; mirrored < (w->spec->one_port ? 1 : 2); mirrored++) {
+		for (int e = 0; e < w->shape->n_dims && rc == 0; e++) {
+			rc = keeps ? keep_line(w, mirrored, e, rows[e], err)
+				   : torus_line_make(w->spec, e, w->shape->size[e], mirrored,
+						     rows ? rows[e] : 0, &w->line[mirrored][e],
+						     err);
+		}
+	}
+	return rc;
+}
+
+int torus_work_begin(struct torus_work *w, struct torus_shape *s, const struct torus_spec *spec,
+		     enum coll_kind kind, const int *rows, struct err *err)
 {
 	int length[MAX_SLOTS], rc;
 
@@ -182,7 +207,11 @@ int torus_work_begin(struct torus_work *w, const struct torus_shape *s,
 void torus_work_end(struct torus_work *w)
 {
 	for (int i = 0; i < 2 * COLL_MAX_DIGITS; i++) {
-		torus_line_free(w->line[i / COLL_MAX_DIGITS][i % COLL_MAX_DIGITS]);
+		struct torus_line *l = w->line[i / COLL_MAX_DIGITS][i % COLL_MAX_DIGITS];
+
+		if (l != w->shape->kept[i / COLL_MAX_DIGITS][i % COLL_MAX_DIGITS]) {
+			torus_line_free(l);
+		}
 	}
 	arrays_fini(&w->arrays);
 }

@@ -61,6 +61,8 @@ void torus_shape_free(struct torus_shape *s)
 {
 	for (int e = 0; s && e < s->n_dims; e++) {
 		torus_net_free(s->net[e]);
+		torus_line_free(s->kept[0][e]);
+		torus_line_free(s->kept[1][e]);
 		free(s->joins[e]);
 	}
 	free(s);

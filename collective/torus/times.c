@@ -37,6 +37,7 @@ struct torus_clock {
 	const struct coll_cost *cost;
 	enum coll_kind kind;
 	double vector_ns;	/* of all of it on an arc of capacity 1 */
+	double below_ns;	/* what takes as long is of no interest */
 	int period[COLL_MAX_DIGITS];
 	VEC(struct torus_event) events;
 	VEC(struct torus_message) messages;
@@ -270,23 +271,27 @@ static int step_ns(struct torus_clock *k, double *ns, struct err *err)
 
 static int run(struct torus_clock *k, double *time_ns, struct err *err)
 {
+	/* Of a step to come. */
+	double min_ns = (double)(k->cost->hop_ns + k->cost->message_ns);
 	int rc = 0, steps = 0;
 
 	for (int c = 0; c < k->w->n_collectives; c++) {
 		add_collective(k, c);
 	}
-	if (k->events.n == 0) {
-		return 0;
+	for (size_t i = 0; i < k->events.n; i++) {
+		steps = k->events.v[i].step >= steps ? k->events.v[i].step + 1 : steps;
 	}
-	qsort(k->events.v, k->events.n, sizeof(*k->events.v), by_step);
-	for (size_t i = 0; i < k->events.n && rc == 0; i++) {
+	*time_ns = steps * ((double)k->cost->alpha_ns + min_ns);
+	if (*time_ns < k->below_ns) {
+		qsort(k->events.v, k->events.n, sizeof(*k->events.v), by_step);
+	}
+	for (size_t i = 0; i < k->events.n && rc == 0 && *time_ns < k->below_ns; i++) {
 		add_messages(k, &k->events.v[i]);
-		steps = k->events.v[i].step + 1;
-		if (i + 1 == k->events.n || k->events.v[i + 1].step >= steps) {
+		if (i + 1 == k->events.n || k->events.v[i + 1].step > k->events.v[i].step) {
+			*time_ns -= min_ns;
 			rc = step_ns(k, time_ns, err);
 		}
 	}
-	*time_ns += (double)steps * (double)k->cost->alpha_ns;
 	return rc;
 }
 
@@ -338,8 +343,16 @@ static int ring_time(struct torus_shape *s, const struct torus_spec *spec, enum 
 int torus_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
 	       const struct coll_cost *cost, double *time_ns, struct err *err)
 {
+	return torus_time_below(s, spec, kind, cost, HUGE_VAL, time_ns, err);
+}
+
+int torus_time_below(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
+		     const struct coll_cost *cost, double below_ns, double *time_ns,
+		     struct err *err)
+{
 	struct torus_work w;
-	struct torus_clock k = { .w = &w, .shape = s, .cost = cost, .kind = kind };
+	struct torus_clock k = { .w = &w, .shape = s, .cost = cost, .kind = kind,
+				 .below_ns = below_ns };
 	int rc, periods[COLL_MAX_DIGITS];
 
 	*time_ns = 0;

@@ -80,8 +80,8 @@ void torus_shape_free(struct torus_shape *s);
  * multiply to the size of their dimension, a root that is no rank; WEFT_ELIMIT beyond
  * COLL_MAX_XFERS transfers. O(transfers that are kept log transfers).
  */
-int torus_make(const struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
-	       int root, struct coll_sched **out, struct err *err);
+int torus_make(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind, int root,
+	       struct coll_sched **out, struct err *err);
 
 /*
  * What coll_time says of that schedule, but for rounding, without making it: by what a line puts on

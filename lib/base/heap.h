@@ -14,10 +14,12 @@
  *	void reach_heap_push(struct reach_heap *h, struct reach item);
  *	void reach_heap_add(struct reach_heap *h, struct reach item);
  *	struct reach reach_heap_pop(struct reach_heap *h);
+ *	void reach_heap_replace(struct reach_heap *h, struct reach item);
  *
  * push  puts an item in; amortised O(log n).
  * add   the same where vec_reserve(h, ...) made the room before.
  * pop   takes the top off; the heap must not be empty. O(log n).
+ * replace  pop and push at once.
  *
  * Zero it before the first use; h->n items, h->v[0] the top; h->n = 0 empties
  * it, vec_fini(h) frees it. before(a, b) must be a strict weak order. Of items
@@ -119,6 +121,11 @@
 			name##_down(h->v, h->n THE_BY, h->v[h->n]);	\
 		}							\
 		return top;						\
+	}								\
+									\
+	HEAP_INLINE void name##_replace(struct name *h BY, type item)	\
+	{								\
+		name##_down(h->v, h->n THE_BY, item);			\
 	}
 
 #endif

@@ -22,6 +22,7 @@
 #define FREE_SHARE 1000000		/* where a cost says that steps are for nothing */
 #define WORTH_MANY 1.05			/* by so much faster, before much work is spent */
 #define BALANCE 0.15			/* of the best numbers of steps that were measured */
+#define NEAR 1.0005			/* times what cannot be beaten: nothing more is tried */
 
 /* A run and what it cost. */
 struct stagger_try {
@@ -41,10 +42,12 @@ struct stagger_plan {
 
 struct stagger_search {
 	const struct stagger *s;
-	double step_price;	/* in shard times */
+	double step_price;	/* in shard times, */
+	double min_step;	/* and what none costs less than */
+	double below;		/* what takes as long is not made, in shard times */
 	int64_t max_moves, work;
 	enum stagger_part part;
-	double limit;		/* shard times of the part, roughly */
+	double limit;		/* shard times of the part */
 	int64_t moves;		/* of one batch a unit */
 	double units;		/* batches of that on the fullest arc */
 	int64_t batches;	/* 0: to be chosen */
@@ -147,6 +150,18 @@ static int try_one(struct stagger_search *c, struct stagger_try one)
 
 /* ---- the search ---- */
 
+/* No schedule of a part is below this: its fullest resource is never idle, or its deepest batch. */
+static double min_price(const struct stagger_search *c, enum stagger_part part)
+{
+	return c->s->limit[part] + c->s->min_steps[part] * c->min_step;
+}
+
+/* Whether more runs are worth their work. */
+static bool goes_on(const struct stagger_search *c)
+{
+	return c->work > 0 && c->best.price > min_price(c, c->part) * NEAR;
+}
+
 /* So many batches that the fullest arc passes several in each of so many steps. */
 static int64_t enough_batches(const struct stagger_search *c, double steps)
 {
@@ -168,7 +183,7 @@ static int search_steps(struct stagger_search *c, double factor)
 	double before;
 	int idle = 0, rc = 0;
 
-	while (rc == 0 && idle < 2 && c->work > 0) {
+	while (rc == 0 && idle < 2 && goes_on(c)) {
 		at.steps *= factor;
 		if (at.steps < 1 || at.steps > COLL_MAX_STEPS / 2) {
 			break;
@@ -225,7 +240,7 @@ static int search_around(struct stagger_search *c)
 	do {
 		before = c->best.price;
 		for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
-			if (c->work > 0 && rc == 0 && change(c, &changes[i], &at)) {
+			if (rc == 0 && goes_on(c) && change(c, &changes[i], &at)) {
 				rc = try_one(c, at);
 			}
 		}
@@ -233,11 +248,38 @@ static int search_around(struct stagger_search *c)
 	return rc;
 }
 
+/* Four times as many batches in as many steps, and again: where that is little work, steps are
+ * filled more evenly than by the changes, of which each has to gain. */
+#define FINER 4
+#define FINER_RUNS 16
+static int search_finer(struct stagger_search *c)
+{
+	struct stagger_try before = c->best, at = before;
+	int64_t given = c->batches;
+	int rc = 0;
+
+	while (rc == 0 && given == 0 && goes_on(c) &&
+	       FINER_RUNS * FINER * at.batches * c->moves <= WORK) {
+		at.batches *= FINER;
+		c->batches = at.batches;
+		c->best = (struct stagger_try){ 0 };
+		(void)((rc = try_one(c, at)) || (rc = search_around(c)));
+		at = c->best;
+		if (rc || at.price >= before.price) {
+			break;
+		}
+		before = at;
+	}
+	c->best = before;
+	c->batches = given;
+	return rc;
+}
+
 /* Theorem 4's: each batch one level down a step, a step for each batch. No batch is later than
  * in that, as what should have passed by then goes first. */
 static int try_levels(struct stagger_search *c)
 {
-	double best = sqrt((c->s->deepest - 1) * c->limit / c->step_price);
+	double best = sqrt((c->s->deepest[c->part] - 1) * c->limit / c->step_price);
 	bool few = c->s->n_trees < c->s->n;	/* long pipelines, each of few moves */
 	int64_t most = (few ? 4 * WORK : WORK / 2) / c->moves, k = c->batches;
 	int64_t fine = (int64_t)(c->units / FINE_FILL);
@@ -259,7 +301,7 @@ static int try_many_levels(struct stagger_search *c)
 {
 	int64_t given = c->s->opt->max_transfers, room = 4 * WORK;
 	double most = (double)((given > 0 && given < room ? given : room) / c->moves);
-	double behind = c->s->deepest - 1;
+	double behind = c->s->deepest[c->part] - 1;
 	double best = sqrt(behind * c->limit / c->step_price), k = best < most ? best : most;
 	double price = (k + behind) * c->step_price + c->limit * (1 + behind / k);
 	struct stagger_try at = { .least = 1, .batches = (int64_t)k, .steps = k, .in_turn = k };
@@ -276,79 +318,125 @@ static int search(struct stagger_search *c, enum stagger_part part, int64_t batc
 	double steps;
 	int rc;
 
-	if (c->part == STAGGER_ALL && part != STAGGER_ALL) {	/* half of it */
-		c->limit /= 2;
-		c->units /= 2;
+	if (c->part == STAGGER_ALL && part != STAGGER_ALL) {
 		c->moves /= 2;
 	}
+	c->units *= c->s->limit[part] / c->limit;
+	c->limit = c->s->limit[part];
 	c->part = part;
 	c->batches = batches;
 	c->work = WORK;
 	c->best = (struct stagger_try){ 0 };
 	steps = sqrt(BALANCE * c->limit / c->step_price);
-	at.steps = steps > c->s->deepest ? steps : c->s->deepest;
+	at.steps = steps > c->s->deepest[part] ? steps : c->s->deepest[part];
 	at.batches = enough_batches(c, at.steps);
 	(void)((rc = try_one(c, at)) || (rc = search_steps(c, 0.7)) ||
 	       (rc = search_steps(c, 1.4)) || (rc = try_levels(c)));
 	c->work = c->work > WORK / 2 ? c->work : WORK / 2;
-	(void)(rc || (rc = search_around(c)) || (rc = try_many_levels(c)));
+	(void)(rc || (rc = search_around(c)) || (rc = search_finer(c)) ||
+	       (rc = try_many_levels(c)));
 	return rc;
 }
 
-/* An all-reduce has sums and copies at the same time, or one after the other. */
-static int search_all(struct stagger_search *c, struct stagger_plan *plan)
+/* Sums, and then copies, where that is below the best of both at the same time. */
+static int search_apart(struct stagger_search *c, struct stagger_plan *plan)
 {
+	double best = plan->parts[0].price;
 	struct stagger_try sums;
-	int64_t batches = c->s->opt->batches;
-	int rc = search(c, STAGGER_ALL, batches);
+	int rc = 0;
 
-	*plan = (struct stagger_plan){ { c->best }, 1 };
-	if (rc || c->s->opt->kind != COLL_ALLREDUCE ||
-	    (rc = search(c, STAGGER_IN, batches))) {
+	if (min_price(c, STAGGER_IN) + min_price(c, STAGGER_OUT) >= best ||
+	    (rc = search(c, STAGGER_IN, c->s->opt->batches))) {
 		return rc;
 	}
 	sums = c->best;
-	rc = search(c, STAGGER_OUT, sums.batches);
-	if (rc == 0 && sums.price + c->best.price < plan->parts[0].price) {
+	if (sums.price + min_price(c, STAGGER_OUT) >= best ||
+	    (rc = search(c, STAGGER_OUT, sums.batches))) {
+		return rc;
+	}
+	if (sums.price + c->best.price < best) {
 		*plan = (struct stagger_plan){ { sums, c->best }, 2 };
 		plan->parts[1].pace.first = sums.pace.steps;
 	}
+	return 0;
+}
+
+/* What a plan takes at least, in shard times. */
+static double plan_price(const struct stagger_search *c, const struct stagger_plan *plan)
+{
+	double price = 0;
+
+	for (int i = 0; i < plan->n; i++) {
+		const struct stagger_try *t = &plan->parts[i];
+
+		price += t->price - t->pace.steps * (c->step_price - c->min_step);
+	}
+	return price;
+}
+
+/* An all-reduce has sums and copies at the same time, or one after the other. plan->n is 0 where
+ * none is fast enough. */
+static int search_all(struct stagger_search *c, struct stagger_plan *plan)
+{
+	int rc = 0;
+
+	*plan = (struct stagger_plan){ .n = 0 };
+	if (min_price(c, STAGGER_ALL) >= c->below ||
+	    (rc = search(c, STAGGER_ALL, c->s->opt->batches))) {
+		return rc;
+	}
+	*plan = (struct stagger_plan){ { c->best }, 1 };
+	rc = c->s->opt->kind == COLL_ALLREDUCE ? search_apart(c, plan) : 0;
+	plan->n = plan_price(c, plan) < c->below ? plan->n : 0;
 	return rc;
 }
 
-static int64_t max_latency(const struct topo *t)
+static int64_t latency(const struct topo *t, bool most)
 {
-	int64_t most = 0;
+	int64_t ns = topo_m(t) > 0 ? topo_arc(t, 0)->latency_ns : 0;
 
-	for (int a = 0; a < topo_m(t); a++) {
-		most = topo_arc(t, a)->latency_ns > most ? topo_arc(t, a)->latency_ns : most;
+	for (int a = 1; a < topo_m(t); a++) {
+		int64_t other = topo_arc(t, a)->latency_ns;
+
+		ns = (most ? other > ns : other < ns) ? other : ns;
 	}
-	return most;
+	return ns;
 }
 
-static int max_hops(const struct coll_forest *f)
+static int hops(const struct coll_forest *f, bool most)
 {
-	int most = 1;
+	int n = f->routes.n > 0 ? f->routes.v[0].n : 1;
 
-	for (size_t i = 0; i < f->routes.n; i++) {
-		most = f->routes.v[i].n > most ? f->routes.v[i].n : most;
+	for (size_t i = 1; i < f->routes.n; i++) {
+		int other = f->routes.v[i].n;
+
+		n = (most ? other > n : other < n) ? other : n;
 	}
-	return most;
+	return n;
 }
 
-/* What a step costs beside its load, in shard times. */
-static double price_step(const struct stagger *s)
+/* What a step costs beside its load, in shard times: at least and at most, where it is not known
+ * which routes it waits for. */
+static void price_steps(struct stagger_search *k)
 {
+	const struct stagger *s = k->s;
 	const struct coll_cost *c = s->opt->cost;
-	double ns, shard_ns;
+	double limit = s->limit[STAGGER_ALL], fixed, most, shard_ns;
 
+	k->below = HUGE_VAL;
 	if (!c || c->size_bytes == 0) {
-		return s->limit / (s->opt->steps_worth > 0 ? s->opt->steps_worth : STEPS_WORTH);
+		k->step_price = limit / (s->opt->steps_worth > 0 ? s->opt->steps_worth
+								 : STEPS_WORTH);
+		k->min_step = k->step_price;
+		return;
 	}
-	ns = (double)(c->alpha_ns + c->message_ns) +
-	     (double)(c->hop_ns + max_latency(s->physical)) * max_hops(s->f);
+	fixed = (double)(c->alpha_ns + c->message_ns);
+	most = fixed + (double)(c->hop_ns + latency(s->physical, true)) * hops(s->f, true);
 	shard_ns = (double)c->size_bytes / s->ranks * 8e9 / (double)c->link_bps;
-	return ns > 0 ? ns / shard_ns : s->limit / FREE_SHARE;
+	k->step_price = most > 0 ? most / shard_ns : limit / FREE_SHARE;
+	k->min_step = (fixed + (double)(c->hop_ns + latency(s->physical, false)) *
+					 hops(s->f, false)) / shard_ns;
+	k->below = s->opt->below_ns > 0 ? s->opt->below_ns / shard_ns : HUGE_VAL;
 }
 
 static int search_init(struct stagger_search *c)
@@ -358,8 +446,8 @@ static int search_init(struct stagger_search *c)
 
 	c->max_moves = c->s->opt->cost ? MAX_TIMED_MOVES : MAX_MOVES;
 	rc = stagger_cut_init(c->s, 1, c->max_moves, &cut, c->err);
-	c->step_price = price_step(c->s);
-	c->limit = c->s->limit;
+	price_steps(c);
+	c->limit = c->s->limit[STAGGER_ALL];
 	c->moves = cut.moves;
 	c->units = c->limit * cut.chunks;
 	stagger_cut_fini(&cut);
@@ -425,9 +513,9 @@ int coll_forest_schedule(const struct coll_forest *f, const struct topo *physica
 	*out = NULL;
 	*info = (struct coll_stagger_info){ 0 };
 	(void)((rc = stagger_init(&s, err)) || (rc = search_init(&c)) ||
-	       (rc = search_all(&c, &plan)) ||
-	       (rc = make(&c, &plan, out, err)));
-	if (rc == 0) {
+	       (rc = search_all(&c, &plan)));
+	if (rc == 0 && plan.n > 0) {
+		rc = make(&c, &plan, out, err);
 		fill_info(&c, &plan, info);
 	}
 	stagger_fini(&s);

@@ -14,6 +14,7 @@ struct coll_stagger_options {
 	int batches;		/* 0: chosen; else a tree of the least weight passes so many, all
 				 * of them alike */
 	int64_t max_transfers;	/* beyond which long pipelines are not cut; 0: 3 million */
+	double below_ns;	/* with a cost: what takes as long is not made; 0: all is */
 };
 
 /* What a schedule is made of. */
@@ -42,7 +43,8 @@ struct coll_stagger_info {
  * that set the number of steps. So arcs are busy from the first steps on, with what their
  * tails have. Beside it stands a batch after the other down all levels at once, in K + D - 1 steps
  * for trees of depth D, T_B = T (1 + (D - 1) / K) (optimal collectives, theorem 4), or
- * less. Of several K and limits the best is made.
+ * less. Of several K and limits the best is made; *out is NULL after no error where that is not
+ * below the time in the options, and no K is tried where none can be.
  *
  * Routes through switches, shared limits: what counts are physical arcs, and the schedule
  * is embedded in `physical`, which stays the caller's; NULL or without routes: f->logical is

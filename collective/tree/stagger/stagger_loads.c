@@ -153,8 +153,8 @@ static void mark_arcs(const struct stagger *s, bool *used)
 	}
 }
 
-/* Shard times of the fullest resource when all trees have passed what they weigh. */
-static void find_limit(struct stagger *s)
+/* Shard times of the fullest resource when the trees of a part have passed what they weigh. */
+static void find_limit(struct stagger *s, enum stagger_part part)
 {
 	struct stagger_loads *l = &s->loads;
 	double *load;
@@ -162,8 +162,9 @@ static void find_limit(struct stagger *s)
 	arrays_add(&l->arrays, load, l->n);
 	for (int i = 0; i < s->n_trees; i++) {
 		const struct coll_forest_tree *t = s->trees[i].t;
+		enum stagger_part of = t->inwards ? STAGGER_IN : STAGGER_OUT;
 
-		for (int v = 0; v < s->n; v++) {
+		for (int v = 0; v < s->n && (part == STAGGER_ALL || part == of); v++) {
 			int arc = t->via[v];
 
 			for (int k = arc >= 0 ? l->first[arc] : 0;
@@ -176,7 +177,7 @@ static void find_limit(struct stagger *s)
 	for (int i = 0; i < l->n; i++) {
 		double time = load[i] / l->cap[i] / s->share;
 
-		s->limit = time > s->limit ? time : s->limit;
+		s->limit[part] = time > s->limit[part] ? time : s->limit[part];
 	}
 }
 
@@ -214,8 +215,8 @@ int stagger_loads_init(struct stagger *s, struct err *err)
 		rc = used[a] ? use_routes(s, route, a, scale, err) : 0;
 	}
 	l->first[s->m] = (int32_t)l->uses.n;
-	if (rc == 0) {
-		find_limit(s);
+	for (int part = 0; part < STAGGER_PARTS && rc == 0; part++) {
+		find_limit(s, (enum stagger_part)part);
 	}
 	return rc;
 }

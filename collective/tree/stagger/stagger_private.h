@@ -52,6 +52,8 @@ struct stagger_loads {
 	struct arrays arrays;
 };
 
+enum stagger_part { STAGGER_ALL, STAGGER_IN, STAGGER_OUT, STAGGER_PARTS };
+
 struct stagger {
 	const struct coll_forest *f;
 	const struct topo *physical;
@@ -60,16 +62,15 @@ struct stagger {
 	int ranks;
 	int n_trees;
 	struct stagger_tree *trees;
-	int deepest;		/* arcs that a batch crosses one after the other at most */
 	double share;		/* what a shard weighs */
-	double limit;		/* shard times of the fullest resource */
+	int deepest[STAGGER_PARTS];	/* arcs that a batch crosses one after the other at most, */
+	int min_steps[STAGGER_PARTS];	/* and that some batch has to, whatever goes with what */
+	double limit[STAGGER_PARTS];	/* shard times of the fullest resource */
 	struct topo_action *logical_action, *action;	/* on the logical and the physical
 							 * digraph; NULL without a group */
 	struct stagger_loads loads;
 	struct arrays arrays;
 };
-
-enum stagger_part { STAGGER_ALL, STAGGER_IN, STAGGER_OUT };
 
 /* How full steps are made, and what that gave. */
 struct stagger_pace {

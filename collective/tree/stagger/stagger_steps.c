@@ -23,27 +23,39 @@
 
 /* A batch that waits for an arc. */
 struct stagger_wait {
-	double key;		/* the least goes first */
-	int32_t batch;
+	int64_t turn;		/* the least goes first; the lowest bits are the batch */
 	int32_t node;		/* outwards the head of the arc, inwards the tail */
 	bool in;
 };
 
 /* An arc, by the top of its queue. */
 struct stagger_top {
-	double key;
-	int32_t batch, arc;
+	int64_t turn;
+	int32_t arc;
 };
+
+#define BATCH_BITS 24			/* MAX_TIMED_MOVES batches at most */
+#define TURN_SCALE (1 << 16)		/* of parts of an arc */
+
+/* The place among those that wait: of the same, the batch of the lower number is before. */
+static inline int64_t turn_of(double key, int batch)
+{
+	return ((int64_t)floor(key * TURN_SCALE) * (INT64_C(1) << BATCH_BITS)) | batch;
+}
+
+static inline int batch_of(int64_t turn)
+{
+	return (int)(turn & ((INT64_C(1) << BATCH_BITS) - 1));
+}
 
 static inline bool waits_before(struct stagger_wait a, struct stagger_wait b)
 {
-	return a.key != b.key ? a.key < b.key : a.batch < b.batch;
+	return a.turn < b.turn;
 }
 
 static inline bool tops_before(struct stagger_top a, struct stagger_top b)
 {
-	return a.key != b.key ? a.key < b.key
-			      : a.batch != b.batch ? a.batch < b.batch : a.arc < b.arc;
+	return a.turn != b.turn ? a.turn < b.turn : a.arc < b.arc;
 }
 
 HEAP(stagger_queue, struct stagger_wait);
@@ -99,22 +111,21 @@ static void count(const struct stagger_steps *w, double *amount, int arc, double
 	}
 }
 
-static void enqueue(struct stagger_steps *w, struct stagger_wait wait)
+static void enqueue(struct stagger_steps *w, int batch, int node, bool in)
 {
-	const struct stagger_batch *b = &w->cut->batches.v[wait.batch];
-	const struct stagger_tree *t = tree_of(w, wait.batch, wait.in);
-	const struct stagger_tree *out = tree_of(w, wait.batch, false);
-	int arc = t->t->via[wait.node];
-	int left = wait.in ? t->depth[wait.node] + (out ? out->t->depth : 0)
-			   : t->height[wait.node];
+	const struct stagger_batch *b = &w->cut->batches.v[batch];
+	const struct stagger_tree *t = tree_of(w, batch, in);
+	const struct stagger_tree *out = tree_of(w, batch, false);
+	int arc = t->t->via[node];
+	int left = in ? t->depth[node] + (out ? out->t->depth : 0) : t->height[node];
+	int64_t turn = turn_of(w->pace->in_turn * b->at - left, batch);
 
-	wait.key = w->pace->in_turn * b->at - left;
 	count(w, w->waiting, arc, b->size);
 	if (!w->busy[arc]) {
 		w->busy[arc] = true;
 		vec_push(&w->active, arc);
 	}
-	stagger_queue_push(&w->queues[arc], wait);
+	stagger_queue_push(&w->queues[arc], (struct stagger_wait){ turn, node, in });
 }
 
 /* A batch has come to a node, whole: on to where it is wanted. */
@@ -123,7 +134,7 @@ static void spread(struct stagger_steps *w, int batch, int node)
 	const struct stagger_tree *t = tree_of(w, batch, false);
 
 	for (int i = t->first[node]; i < t->first[node + 1]; i++) {
-		enqueue(w, (struct stagger_wait){ .batch = batch, .node = t->child[i] });
+		enqueue(w, batch, t->child[i], false);
 	}
 }
 
@@ -133,7 +144,7 @@ static void sum_up(struct stagger_steps *w, int batch, int node)
 	const struct stagger_tree *t = tree_of(w, batch, true);
 
 	if (node != t->t->root) {
-		enqueue(w, (struct stagger_wait){ .batch = batch, .node = node, .in = true });
+		enqueue(w, batch, node, true);
 	} else if (tree_of(w, batch, false)) {
 		spread(w, batch, node);
 	}
@@ -141,14 +152,15 @@ static void sum_up(struct stagger_steps *w, int batch, int node)
 
 static void arrive(struct stagger_steps *w, const struct stagger_wait *moved)
 {
-	const struct stagger_tree *t = tree_of(w, moved->batch, moved->in);
+	int batch = batch_of(moved->turn);
+	const struct stagger_tree *t = tree_of(w, batch, moved->in);
 	const struct topo_arc *arc = topo_arc(w->s->f->logical, t->t->via[moved->node]);
 	int up = t->t->inwards ? arc->dst : arc->src;
 
 	if (!moved->in) {
-		spread(w, moved->batch, moved->node);
-	} else if (--w->missing[(int64_t)moved->batch * w->s->n + up] == 0) {
-		sum_up(w, moved->batch, up);
+		spread(w, batch, moved->node);
+	} else if (--w->missing[(int64_t)batch * w->s->n + up] == 0) {
+		sum_up(w, batch, up);
 	}
 }
 
@@ -245,7 +257,7 @@ static bool has_room(const struct stagger_steps *w, int arc, int size, double ti
 static int add_transfers(const struct stagger_steps *w, const struct stagger_wait *wait, int arc,
 			 struct err *err)
 {
-	const struct stagger_batch *b = &w->cut->batches.v[wait->batch];
+	const struct stagger_batch *b = &w->cut->batches.v[batch_of(wait->turn)];
 	int64_t chunks = w->cut->chunks, end = b->first + b->size;
 	struct coll_xfer x = {
 		.step = w->pace->first + (w->pace->backwards ? w->last - w->step : w->step),
@@ -268,7 +280,7 @@ static int add_transfers(const struct stagger_steps *w, const struct stagger_wai
 static int pass(struct stagger_steps *w, int arc, struct err *err)
 {
 	struct stagger_wait wait = stagger_queue_pop(&w->queues[arc]);
-	double size = w->cut->batches.v[wait.batch].size;
+	double size = w->cut->batches.v[batch_of(wait.turn)].size;
 
 	count(w, w->used, arc, size);
 	count(w, w->left, arc, -size);
@@ -278,31 +290,50 @@ static int pass(struct stagger_steps *w, int arc, struct err *err)
 	return w->sched ? add_transfers(w, &wait, arc, err) : 0;
 }
 
+/* Where arcs share nothing, one after the other. */
+static int pass_apart(struct stagger_steps *w, double time, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < w->active.n; i++) {
+		int arc = w->active.v[i];
+		struct stagger_queue *q = &w->queues[arc];
+
+		while (rc == 0 && q->n > 0 &&
+		       has_room(w, arc, w->cut->batches.v[batch_of(q->v[0].turn)].size, time)) {
+			rc = pass(w, arc, err);
+		}
+	}
+	return rc;
+}
+
 /* All that fits, what comes first before the others. */
 static int pass_all(struct stagger_steps *w, double time, struct err *err)
 {
 	int rc = 0;
 
+	if (w->s->f->routes.n == 0 && !w->s->f->group && topo_n_limits(w->s->physical) == 0) {
+		return pass_apart(w, time, err);
+	}
+
 	vec_reserve(&w->tops, w->active.n);
 	w->tops.n = 0;
 	for (size_t i = 0; i < w->active.n; i++) {
-		const struct stagger_wait *first = &w->queues[w->active.v[i]].v[0];
-		struct stagger_top top = { first->key, first->batch, w->active.v[i] };
+		int arc = w->active.v[i];
 
-		stagger_tops_add(&w->tops, top);
+		stagger_tops_add(&w->tops, (struct stagger_top){ w->queues[arc].v[0].turn, arc });
 	}
 	while (w->tops.n > 0 && rc == 0) {
-		struct stagger_top top = stagger_tops_pop(&w->tops);
+		struct stagger_top top = w->tops.v[0];
 		struct stagger_queue *q = &w->queues[top.arc];
+		bool goes = has_room(w, top.arc, w->cut->batches.v[batch_of(top.turn)].size, time);
 
-		if (!has_room(w, top.arc, w->cut->batches.v[top.batch].size, time)) {
-			continue;
-		}
-		rc = pass(w, top.arc, err);
-		if (q->n > 0) {
-			top.key = q->v[0].key;
-			top.batch = q->v[0].batch;
-			stagger_tops_add(&w->tops, top);
+		rc = goes ? pass(w, top.arc, err) : 0;
+		if (goes && q->n > 0) {
+			stagger_tops_replace(&w->tops,
+					     (struct stagger_top){ q->v[0].turn, top.arc });
+		} else {
+			stagger_tops_pop(&w->tops);
 		}
 	}
 	return rc;

@@ -5,6 +5,7 @@
  * comes to an end and what a schedule lacks is found before it is made.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "collective/tree/stagger/stagger_private.h"
 
@@ -118,17 +119,24 @@ static int walk_tree(struct stagger *s, int i, int32_t *order, struct err *err)
 }
 
 /* The longest way of a batch. */
-static int find_deepest(const struct stagger *s)
+static void find_deepest(struct stagger *s)
 {
-	int in = 0, out = 0;
+	int *deepest = s->deepest, flattest[STAGGER_PARTS] = { 0 };
+	int in, out;
 
 	for (int i = 0; i < s->n_trees; i++) {
 		const struct coll_forest_tree *t = s->trees[i].t;
-		int *side = t->inwards ? &in : &out;
+		enum stagger_part side = t->inwards ? STAGGER_IN : STAGGER_OUT;
+		bool first = deepest[side] == 0;
 
-		*side = t->depth > *side ? t->depth : *side;
+		flattest[side] = first || t->depth < flattest[side] ? t->depth : flattest[side];
+		deepest[side] = t->depth > deepest[side] ? t->depth : deepest[side];
 	}
-	return in + out;
+	deepest[STAGGER_ALL] = deepest[STAGGER_IN] + deepest[STAGGER_OUT];
+	memcpy(s->min_steps, deepest, sizeof(s->min_steps));
+	in = deepest[STAGGER_IN] + flattest[STAGGER_OUT];
+	out = deepest[STAGGER_OUT] + flattest[STAGGER_IN];
+	s->min_steps[STAGGER_ALL] = in > out ? in : out;
 }
 
 /* Of an all-gather or reduce-scatter as the forest says, else all trees one way over the
@@ -172,7 +180,7 @@ int stagger_init(struct stagger *s, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	s->deepest = find_deepest(s);
+	find_deepest(s);
 	s->share = weigh_share(s);
 	if (s->share <= 0) {
 		return err_set(err, WEFT_EINVAL, "forest: no trees");

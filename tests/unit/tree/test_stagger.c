@@ -396,12 +396,60 @@ static void test_refused(void **state)
 	topo_free(t);
 }
 
+/* The time of what is made below some; 0: nothing is. */
+static int64_t time_below(const struct coll_forest *f, struct coll_stagger_options *opt,
+			  double below_ns)
+{
+	struct coll_stagger_info info;
+	struct coll_report report;
+	struct coll_sched *s;
+	struct err err = { 0 };
+	int64_t ns = 0;
+
+	opt->below_ns = below_ns;
+	coll_report_init(&report);
+	must(coll_forest_schedule(f, NULL, opt, &s, &info, &err), &err);
+	if (s) {
+		must(coll_verify(s, &report, &err), &err);
+		must(coll_time(s, &report, opt->cost, &ns, NULL, &err), &err);
+	}
+	coll_report_fini(&report);
+	coll_free(s);
+	return ns;
+}
+
+/* What it would take is known before it is made, and is what it takes. */
+static void test_below(void **state)
+{
+	static const enum coll_kind kinds[] = { COLL_ALLGATHER, COLL_ALLREDUCE, COLL_REDUCE };
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 38);
+	for (int i = 0; i < 30; i++) {
+		struct topo *t = random_digraph(&r, 3 + i % 9, (int)rng_below(&r, 20), 3, 1, 0);
+		struct coll_cost cost = { .alpha_ns = 500, .hop_ns = 100, .link_bps = 100000000000,
+					  .size_bytes = INT64_C(1) << (8 + i % 20) };
+		struct coll_stagger_options opt = { .kind = kinds[i % 3], .cost = &cost };
+		struct coll_forest f;
+		int64_t ns;
+
+		make_forest(&f, t, opt.kind, 2);
+		ns = time_below(&f, &opt, 0);
+		assert_int_equal(time_below(&f, &opt, (double)ns + 1), ns);
+		assert_int_equal(time_below(&f, &opt, (double)ns - 1), 0);
+		coll_forest_fini(&f);
+		topo_free(t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random), cmocka_unit_test(test_optimal),
 		cmocka_unit_test(test_one_root), cmocka_unit_test(test_switch),
 		cmocka_unit_test(test_group), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_below),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
