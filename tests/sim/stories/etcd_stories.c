@@ -224,6 +224,27 @@ static void late_campaign_long(void)
 	run_pair(LONG_LEASE_S, late_campaign);
 }
 
+/* ---- an answer to a sign of life that comes late ---- */
+
+/* A single one deposes no leader. */
+static void tell_late_keep(void)
+{
+	const int starts = cluster_starts(story.leader);
+
+	for (int i = 0; i < 8; i++) {
+		meet(story.leader, ETCD_KEEP, NULL, ETCD_LATE_ANSWER, LEASE_S * SIM_S * 9 / 10);
+		sim_sleep((3000 + 70 * i) * SIM_MS);
+	}
+	if (cluster_starts(story.leader) != starts) {
+		sim_fail("story", "an answer that was late once has ended who led");
+	}
+}
+
+static void late_keep(void)
+{
+	run_pair(LEASE_S, tell_late_keep);
+}
+
 /* ---- a stop at the moment when it is its turn ---- */
 
 /* The one that led ends in order, and the other while etcd makes it the leader: at one of these
@@ -362,6 +383,8 @@ const struct story etcd_stories[] = {
 	{ "etcd-late-campaign", "the answer to the campaign comes 1.2 s late",
 	  late_campaign_short },
 	{ "etcd-late-campaign-long", "the same with a lease of 10 s", late_campaign_long },
+	{ "etcd-late-keep", "an answer to a sign of life comes 1.8 s late, at a lease of 2 s",
+	  late_keep },
 	{ "etcd-stopped", "a stop of the one that is to take over, at that moment", stopped },
 	{ "etcd-full-disk", "the disk of the one that is to take over is full for a while",
 	  full_disk },
