@@ -5,6 +5,8 @@
 import os
 import signal
 import sys
+import time
+import urllib.request
 
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -402,6 +404,49 @@ def starting():
     first = next(call).status
     assert first == 1 or (first == 2 and next(call).status == 1)
     passed("health: a dead device does not keep the fabric from serving")
+
+
+def frozen():
+    """An etcd, ETCD_PID, stands still for FROZEN seconds: all is answered meanwhile, and told."""
+    watch = method(FABRIC, "Watch")
+    told = watch(message("weft.v1.WatchRequest"), timeout=120)
+    next(told)
+
+    def first_event():
+        call = watch(message("weft.v1.WatchRequest"), timeout=30)
+        next(call)
+        call.cancel()
+
+    asked = {
+        "status": lambda: status(message("weft.v1.StatusRequest"), timeout=30),
+        "events": first_event,
+        "metrics": lambda: urllib.request.urlopen(os.environ["METRICS"], timeout=30).read(),
+    }
+    took = {name: [] for name in asked}
+    os.kill(int(os.environ["ETCD_PID"]), signal.SIGSTOP)
+    drained = method(FABRIC, "Drain").future(
+        message("weft.v1.DrainRequest", target="h3"), timeout=60)
+    end = time.monotonic() + float(os.environ["FROZEN"])
+    while time.monotonic() < end:
+        for name, ask in asked.items():
+            begun = time.monotonic()
+            ask()
+            took[name].append(1000 * (time.monotonic() - begun))
+        time.sleep(0.02)
+    assert not drained.done()
+    os.kill(int(os.environ["ETCD_PID"]), signal.SIGCONT)
+    for name, ms in took.items():
+        ms.sort()
+        print("%s: %d answers, p50 %.1f ms, p99 %.1f ms, at most %.1f ms" % (
+            name, len(ms), ms[len(ms) // 2], ms[len(ms) * 99 // 100], ms[-1]))
+        passed("while etcd stands still, all is answered: %s" % name)
+    drained.result()
+    passed("a drain that was asked for meanwhile is answered once it goes on")
+    kinds = []
+    while 33 not in kinds:
+        kinds.append(next(told).kind)
+    assert 32 in kinds, kinds
+    passed("events say that it stood still, and that this is over")
 
 
 for test in sys.argv[4:]:

@@ -46,6 +46,7 @@ static const char usage[] =
 	"  --only 3,17 | --only none           only these faults of what is drawn\n"
 	"  --seconds S                         clients ask for at most so long\n"
 	"  --calm N                            all is N times as far apart\n"
+	"  --late S                            by an etcd, lease S, and answers are late\n"
 	"  --for S                             new seeds, for so many seconds of the real clock\n"
 	"  --all-faults                        also those that known failures come of\n"
 	"  --plant NAME                        with a fault of weft itself\n"
@@ -123,6 +124,9 @@ static void print_command(const struct run *r)
 	}
 	if (r->calm > 1) {
 		printf(" --calm %d", r->calm);
+	}
+	if (r->lease_s > 0) {
+		printf(" --late %d", r->lease_s);
 	}
 	if (!r->leaves_out) {
 		printf(" --all-faults");
@@ -417,7 +421,7 @@ static void add_seeds(const char *text)
 	}
 }
 
-enum { SEED = 1, SEEDS, RANDOM, STORY, STORIES, ONLY, SECONDS, CALM, FOR, ALL_FAULTS, PLANT,
+enum { SEED = 1, SEEDS, RANDOM, STORY, STORIES, ONLY, SECONDS, CALM, LATE, FOR, ALL_FAULTS, PLANT,
        TRACE, REPEAT, JOBS,
        NO_SHRINK, KNOWN, LIST, HELP };
 
@@ -426,7 +430,8 @@ static const struct option options[] = {
 	{ "random", required_argument, NULL, RANDOM }, { "story", required_argument, NULL, STORY },
 	{ "stories", no_argument, NULL, STORIES }, { "only", required_argument, NULL, ONLY },
 	{ "seconds", required_argument, NULL, SECONDS }, { "calm", required_argument, NULL, CALM },
-	{ "for", required_argument, NULL, FOR }, { "all-faults", no_argument, NULL, ALL_FAULTS },
+	{ "late", required_argument, NULL, LATE }, { "for", required_argument, NULL, FOR },
+	{ "all-faults", no_argument, NULL, ALL_FAULTS },
 	{ "plant", required_argument, NULL, PLANT },
 	{ "trace", no_argument, NULL, TRACE }, { "repeat", no_argument, NULL, REPEAT },
 	{ "jobs", required_argument, NULL, JOBS }, { "no-shrink", no_argument, NULL, NO_SHRINK },
@@ -449,6 +454,9 @@ static void read_option(int option)
 		break;
 	case CALM:
 		o.run.calm = atoi(optarg);
+		break;
+	case LATE:
+		o.run.lease_s = atoi(optarg);
 		break;
 	case FOR:
 		o.for_s = atoll(optarg);

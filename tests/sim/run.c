@@ -64,6 +64,9 @@ static void run_drawn(const struct run *r)
 
 	scenario_draw(&drawn);
 	leave_out_devices(&drawn, r->leaves_out);
+	if (r->lease_s > 0) {
+		scenario_delay(&drawn, r->lease_s);
+	}
 	drawn.calm = r->calm > 1 ? r->calm : 1;
 	drawn.load_ns *= drawn.calm;
 	s = drawn;

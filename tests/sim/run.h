@@ -23,6 +23,7 @@ struct run {
 	int n_numbers, numbers[FAULTS_MAX];
 	int64_t load_ns;		/* clients ask at most so long; 0: as drawn */
 	int calm;			/* all is so many times as far apart; 0: 1 */
+	int lease_s;			/* by an etcd, and only answers are late; 0: as drawn */
 	/* Kinds of faults, and dialects, that are left out; NULL: none. */
 	bool (*leaves_out)(const char *kind);
 	const char *plant;		/* a fault of weft itself; NULL: none */

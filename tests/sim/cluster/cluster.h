@@ -54,6 +54,7 @@ struct scenario {
 	bool restores;		/* weftd brings back what others take away */
 	int64_t load_ns;	/* how long clients ask */
 	int calm;		/* their pauses are so many times as long; 0: 1 */
+	bool only_delays;	/* of faults, those that make something late */
 	const char *weftd_options[4];	/* more of them; NULL ends them */
 };
 
@@ -63,6 +64,8 @@ void scenario_simple(struct scenario *s);
 void scenario_pair(struct scenario *s, int lease_s);
 /* By chance, from SIM_FAULTS; does not depend on anything drawn later. */
 void scenario_draw(struct scenario *s);
+/* What was drawn, by an etcd with a lease in seconds, and only late answers go wrong. */
+void scenario_delay(struct scenario *s, int lease_s);
 /* One line that says what it is. */
 void scenario_tell(const struct scenario *s);
 

@@ -80,6 +80,17 @@ void scenario_draw(struct scenario *s)
 	s->load_ns = sim_between(SIM_FAULTS, 30, 91) * SIM_S;
 }
 
+void scenario_delay(struct scenario *s, int lease_s)
+{
+	if (s->turns != CLUSTER_ETCD) {
+		s->turns = CLUSTER_ETCD;
+		s->n_weftds = 2;
+		s->etcd_members = s->poll_s > 0 ? 1 : CLUSTER_ETCDS;
+	}
+	s->lease_s = lease_s;
+	s->only_delays = true;
+}
+
 void scenario_tell(const struct scenario *s)
 {
 	static const char *const turns[] = { "alone", "by etcd", "by a shared store" };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/sim/faults/chance.h"
 #include "tests/sim/faults/fault_draws.h"
@@ -21,6 +22,21 @@ const struct fault_kind *fault_kind(int i)
 	return k->name ? k : NULL;
 }
 
+/* By which answers come late, and nothing else is wrong. */
+static bool is_delay(const char *kind)
+{
+	static const char *const delays[] = {
+		"stall", "slow", "pause", "disk-slow", "etcd-call", "etcd-slow", "etcd-leases",
+	};
+
+	for (size_t i = 0; i < sizeof(delays) / sizeof(*delays); i++) {
+		if (strcmp(kind, delays[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Of those that fit, half: runs of few kinds go deeper than runs of all. */
 static int draw_kinds(const struct scenario *s, const struct fault_kind *kinds[KINDS_MAX])
 {
@@ -30,7 +46,7 @@ static int draw_kinds(const struct scenario *s, const struct fault_kind *kinds[K
 	for (int i = 0; (k = fault_kind(i)) && n < KINDS_MAX; i++) {
 		const bool taken = sim_random(SIM_FAULTS) % 2;
 
-		if (taken && k->fits(s)) {
+		if (taken && k->fits(s) && (!s->only_delays || is_delay(k->name))) {
 			kinds[n++] = k;
 		}
 	}
