@@ -145,8 +145,7 @@ static const struct cli_option emulate_options[] = {
 
 static const struct cli_option bringup_options[] = {
 	{ 0, "restart", NULL, "start over, whatever an earlier one found", NULL },
-	{ 0, "keep-circuits", NULL, "leave existing circuits of panels, and "
-	  "their ports, as they are", NULL },
+	{ 0, "around", NULL, "leave existing circuits, and their ports, as they are", NULL },
 	{ 0, "moves", "N", "allow robots N moves (default: none)",
 	  NULL },
 	END,

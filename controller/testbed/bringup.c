@@ -150,6 +150,15 @@ const struct model_trunk *bringup_trunk_at(const struct bringup *b, int device, 
 	return t < 0 ? NULL : &b->fabric->trunks[t];
 }
 
+bool bringup_is_kept(const struct bringup *b, int device, bool out, int port)
+{
+	const struct model_trunk *t = device < 0 ? NULL : bringup_trunk_at(b, device, out, port);
+
+	return device >= 0 && (bringup_port(b, device, out, port)->kept ||
+			       (t && (b->devices[t->from_device].out[t->from_port].kept ||
+				      b->devices[t->to_device].in[t->to_port].kept)));
+}
+
 /* ---- the course ---- */
 
 /* The next pair of an unmonitored device, if there is one. What it tells is

@@ -47,7 +47,7 @@ int bringup_load(struct bringup *b, const char *data, size_t len, struct err *er
 
 struct bringup_options {
 	int64_t max_moves;	/* of robots, in this run */
-	bool keep_circuits;	/* of others, on devices without monitors */
+	bool around;		/* circuits of others stay, and their ports are as written */
 };
 
 /* What a run reports before it sets up a circuit or takes a robot's one out,

@@ -36,7 +36,9 @@ static void count(const struct bringup *b, int *done, int *total)
 		const struct bringup_device *dev = &b->devices[d];
 
 		for (int i = 0; i < b->fabric->devices[d].n_out; i++) {
-			if (b->method == BY_FRAMES ? dev->out[i].trunk >= 0 : !dev->unmonitored) {
+			if (!bringup_is_kept(b, d, true, i) &&
+			    (b->method == BY_FRAMES ? dev->out[i].trunk >= 0
+						    : !dev->unmonitored)) {
 				*done += dev->far[i].reach != REACH_UNKNOWN;
 				++*total;
 			}

@@ -149,6 +149,9 @@ bool bringup_host_is_untested(const struct bringup *b, int port, bool rx)
 	if (at.device < 0 || bringup_find_host(b, port, rx, &end).device >= 0) {
 		return false;
 	}
+	if (bringup_is_kept(b, at.device, rx, at.port)) {
+		return true;
+	}
 	for (int i = 0; i < (rx ? b->fabric->devices[at.device].n_in :
 				  b->fabric->devices[at.device].n_out); i++) {
 		end = &bringup_port(b, at.device, !rx, i)->end;
@@ -177,7 +180,8 @@ static bool receives_at_tx(const struct bringup *b, int port)
 /* By power: its laser sends into an output. */
 bool bringup_is_reversed(const struct bringup *b, const struct model_port *h)
 {
-	return h->rx_device >= 0 && has_light(b->devices[h->rx_device].out[h->rx_port].mdbm);
+	return h->rx_device >= 0 && !bringup_is_kept(b, h->rx_device, true, h->rx_port) &&
+	       has_light(b->devices[h->rx_device].out[h->rx_port].mdbm);
 }
 
 bool bringup_rx_is_gone(const struct bringup *b, const struct model_port *h)
@@ -190,7 +194,7 @@ bool bringup_tx_is_dark(const struct bringup *b, const struct model_port *h)
 {
 	const struct bringup_device *dev = h->tx_device < 0 ? NULL : &b->devices[h->tx_device];
 
-	if (!dev) {
+	if (!dev || bringup_is_kept(b, h->tx_device, false, h->tx_port)) {
 		return false;
 	}
 	return dev->unmonitored ? dev->in[h->tx_port].seen == INPUT_DARK :
@@ -347,7 +351,8 @@ static void compare_end(struct finding_list *l, int port, bool rx, bool reversed
 	if (end) {
 		compare_host_split(l, port, rx, found, end);
 	}
-	if (is_same(written, found)) {
+	if (is_same(written, found) ||
+	    (found.device < 0 && bringup_is_kept(l->b, written.device, rx, written.port))) {
 		return;
 	}
 	if (found.device < 0) {
@@ -475,7 +480,9 @@ static void compare_trunk(struct finding_list *l, int index)
 	enum bringup_kind kind = kind_of(l->b, far, t, owner);
 	struct bringup_finding *d;
 
-	if (trunk_is_unseen(l->b, t)) {
+	if (trunk_is_unseen(l->b, t) ||
+	    (far->reach == REACH_UNKNOWN && bringup_is_kept(l->b, t->from_device, true,
+							    t->from_port))) {
 		return;
 	}
 	if (bringup_is_untested(l->b, t)) {
@@ -525,7 +532,8 @@ static void compare_output(struct finding_list *l, int device, int port)
 	bool dark = far->path_mdb == NO_LIGHT_MDB;
 	struct bringup_finding *d;
 
-	if (has_light(dev->out[port].mdbm) && m->out_port[port] < 0) {
+	if (has_light(dev->out[port].mdbm) && m->out_port[port] < 0 &&
+	    !bringup_is_kept(l->b, device, true, port)) {
 		d = add(l, BRINGUP_UNWRITTEN);
 		put_out(l->b, device, port, d->found);
 	}
@@ -540,15 +548,6 @@ static void compare_output(struct finding_list *l, int device, int port)
 	d->limit_mdb = m->loss_mdb + SLACK_MDB;
 }
 
-/* An unmonitored device has another user's circuit to this input. */
-static bool is_kept(const struct bringup *b, int device, int in)
-{
-	const struct model_trunk *t = bringup_trunk_at(b, device, false, in);
-
-	return t && b->devices[t->from_device].unmonitored &&
-	       b->devices[t->from_device].out[t->from_port].blocked;
-}
-
 static void compare_device(struct finding_list *l, int device)
 {
 	const struct model_device *m = &l->b->fabric->devices[device];
@@ -558,7 +557,7 @@ static void compare_device(struct finding_list *l, int device)
 
 	for (int i = 0; power && i < m->n_in; i++) {
 		if (m->in_port[i] < 0 && !dev->unmonitored &&
-		    !is_kept(l->b, device, i) && has_light(dev->in[i].mdbm)) {
+		    !bringup_is_kept(l->b, device, false, i) && has_light(dev->in[i].mdbm)) {
 			put_in(l->b, device, i, add(l, BRINGUP_UNWRITTEN)->found);
 		}
 	}

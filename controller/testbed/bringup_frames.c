@@ -24,8 +24,22 @@
 #define PATIENCE_MS 20
 #define DARK_PATIENCE_MS 200	/* before a fibre is called broken */
 
-/* Another user's circuits would be heard as well. Only our own may be there,
- * if a bring-up was killed. */
+/* Of another user's circuit: it stays, or ends the run. */
+static int keep(struct bringup_run *r, int device, struct optics_xc xc, struct err *err)
+{
+	struct bringup_device *dev = &r->b->devices[device];
+
+	if (r->options.around) {
+		dev->in[xc.in].kept = dev->out[xc.out].kept = true;
+		return 0;
+	}
+	err_set(err, WEFT_ESTALE, "%s holds in%d -> out%d, which is not of this bring-up",
+		r->b->fabric->devices[device].name, xc.in + 1, xc.out + 1);
+	err_hint(err, "--around leaves it, and its ports, as they are");
+	return err->code;
+}
+
+/* Our own, if a bring-up was killed. */
 static int remove_own(struct bringup_run *r, int device, struct err *err)
 {
 	struct optics_xc *xcs;
@@ -37,9 +51,7 @@ static int remove_own(struct bringup_run *r, int device, struct err *err)
 	for (int i = 0; rc == 0 && i < n; i++) {
 		rc = bringup_is_lit(r->b, device, xcs[i]) ?
 		     testbed_device_change(r->devices[device], false, xcs[i], err) :
-		     err_set(err, WEFT_ESTALE, "%s holds %d circuits; bring-up "
-			     "needs it dark",
-			     r->b->fabric->devices[device].name, n);
+		     keep(r, device, xcs[i], err);
 	}
 	free(xcs);
 	return rc;
@@ -175,7 +187,7 @@ static int find_good(const struct bringup *b, int device, bool out)
 	int best = -1;
 
 	for (int i = 0; i < (out ? d->n_out : d->n_in); i++) {
-		if (v[i].end.port >= 0 && !v[i].end.reversed &&
+		if (v[i].end.port >= 0 && !v[i].end.reversed && !v[i].kept &&
 		    (best < 0 || v[i].end.received > v[best].end.received)) {
 			best = i;
 		}
@@ -224,7 +236,8 @@ static int search_inputs(struct bringup_run *r, int from, int out, struct err *e
 			bool is_open = b->fabric->devices[d].in_port[in] == -1;
 
 			if (is_open == (k >= b->fabric->n_devices) &&
-			    b->devices[d].in[in].end.port < 0 && !bringup_is_found(b, d, in)) {
+			    b->devices[d].in[in].end.port < 0 && !bringup_is_found(b, d, in) &&
+			    !bringup_is_kept(b, d, false, in)) {
 				rc = try_trunk(r, from, out, d, in, 1, err);
 			}
 		}
@@ -248,7 +261,7 @@ static int search_output(struct bringup_run *r, int device, int out, struct err 
 	int rc;
 
 	if (far->reach != REACH_UNKNOWN || find_good(r->b, device, false) < 0 ||
-	    (!t && !is_vacant(r->b, device, out))) {
+	    bringup_is_kept(r->b, device, true, out) || (!t && !is_vacant(r->b, device, out))) {
 		return 0;
 	}
 	rc = search_inputs(r, device, out, err);
@@ -262,6 +275,7 @@ static int search_output(struct bringup_run *r, int device, int out, struct err 
 static int try_written(struct bringup_run *r, const struct model_trunk *t, struct err *err)
 {
 	if (bringup_far_of(r->b, t)->reach != REACH_UNKNOWN ||
+	    bringup_is_kept(r->b, t->from_device, true, t->from_port) ||
 	    find_good(r->b, t->from_device, false) < 0 || find_good(r->b, t->to_device, true) < 0) {
 		return 0;
 	}

@@ -38,6 +38,9 @@ bool bringup_is_observable(const struct bringup *b, int device, bool out, int po
 {
 	const struct model_trunk *t = bringup_trunk_at(b, device, out, port);
 
+	if (bringup_is_kept(b, device, out, port)) {
+		return false;
+	}
 	if (b->method == BY_FRAMES) {
 		return !t || !may_be_there(b, t, out);
 	}

@@ -79,7 +79,7 @@ static void take_caps(const struct drv_snapshot *snap, struct bringup_device *de
 	dev->robot = dev->unmonitored && dev->move_ns >= ROBOT_NS;
 }
 
-/* A circuit that is not ours ends the run, or blocks its ports. */
+/* A circuit that is not ours ends the run, or stays, and so do its ports. */
 static int check_circuits(struct bringup_run *r, int device,
 			  const struct drv_snapshot *snap, struct err *err)
 {
@@ -91,18 +91,14 @@ static int check_circuits(struct bringup_run *r, int device,
 		if (bringup_is_lit(r->b, device, xc)) {
 			continue;
 		}
-		if (dev->unmonitored && r->options.keep_circuits) {
-			dev->in[xc.in].blocked = true;
-			dev->out[xc.out].blocked = true;
+		if (r->options.around) {
+			dev->in[xc.in].kept = dev->out[xc.out].kept = true;
 			continue;
 		}
 		err_set(err, WEFT_ESTALE, "%s holds in%d -> out%d, which is "
 			"not of this bring-up",
 			device_name(r->b, device), xc.in + 1, xc.out + 1);
-		if (dev->unmonitored) {
-			err_hint(err, "--keep-circuits leaves it, and its "
-				 "ports, as they are");
-		}
+		err_hint(err, "--around leaves it, and its ports, as they are");
 		return WEFT_ESTALE;
 	}
 	return 0;
@@ -157,7 +153,7 @@ static void find_lasers(struct bringup *b)
 		dev->source = dev->feed_device = -1;
 		dev->feed_in = dev->feed_out = -1;
 		for (int i = 0; i < b->fabric->devices[d].n_in; i++) {
-			if (dev->in[i].mdbm > DARK_MDBM &&
+			if (dev->in[i].mdbm > DARK_MDBM && !bringup_is_kept(b, d, false, i) &&
 			    (dev->source < 0 || dev->in[i].mdbm >
 					dev->in[dev->source].mdbm)) {
 				dev->source = i;
@@ -174,7 +170,8 @@ static bool feed_from(struct bringup *b, int device)
 
 	for (int i = 0; dev->source >= 0 && i < b->fabric->devices[device].n_out; i++) {
 		const struct bringup_far *far = &dev->far[i];
-		struct bringup_device *to = far->reach != REACH_INPUT ? NULL :
+		struct bringup_device *to = far->reach != REACH_INPUT ||
+					    bringup_is_kept(b, device, true, i) ? NULL :
 					    &b->devices[far->device];
 
 		if (to && !to->unmonitored && to->source < 0) {
@@ -206,7 +203,8 @@ static int find_open_switch(const struct bringup *b)
 {
 	for (int d = 0; d < b->fabric->n_devices; d++) {
 		for (int i = 0; b->devices[d].source >= 0 && i < b->fabric->devices[d].n_out; i++) {
-			if (b->devices[d].far[i].reach == REACH_UNKNOWN) {
+			if (b->devices[d].far[i].reach == REACH_UNKNOWN &&
+			    !bringup_is_kept(b, d, true, i)) {
 				return d;
 			}
 		}
@@ -566,7 +564,8 @@ static int try_outputs(struct bringup_run *r, int device, struct err *err)
 		return rc;
 	}
 	for (int i = 0; i < r->b->fabric->devices[device].n_out; i++) {
-		if (dev->far[i].reach != REACH_UNKNOWN) {
+		if (dev->far[i].reach != REACH_UNKNOWN ||
+		    bringup_is_kept(r->b, device, true, i)) {
 			continue;
 		}
 		if (dev->out[i].mdbm > DARK_MDBM) {

@@ -75,8 +75,8 @@ struct bringup_port {
 	struct bringup_end end;		/* by frames: a host's transmit fibre at
 					 * an input, a receive fibre at an output */
 	int32_t mdbm;		/* with no circuit anywhere */
-	bool blocked;		/* not to be used: out of order, locked, worn,
-				 * or in a circuit that stays */
+	bool blocked;		/* not to be used: out of order, locked, worn */
+	bool kept;		/* in a circuit of others that stays */
 	enum bringup_input seen;	/* of an input, without monitors */
 };
 
@@ -124,6 +124,9 @@ int bringup_max_lit(const struct model_fabric *f);
 struct bringup_port *bringup_port(const struct bringup *b, int device, bool out, int port);
 /* Where a fibre as written begins or ends, NULL: at a host or nowhere. */
 const struct model_trunk *bringup_trunk_at(const struct bringup *b, int device, bool out, int port);
+/* It is in a circuit of others that stays, or by the file its fibre leads to one that is: it is
+ * not tried, and is as written. device -1: false. */
+bool bringup_is_kept(const struct bringup *b, int device, bool out, int port);
 
 /* ---- bringup_pairs.c: which circuits of unmonitored devices are tried ---- */
 

@@ -89,6 +89,10 @@ expect 0 "its light arrives where it says" weft testbed probe "$T/found.yaml" --
 [[ $(jq '[.heard[] | select(.at == "rx")] | length' "$T/out") -ge 24 ]]
 tap "on every arc of its job"
 expect 75 "a fabric with light is not brought up" weft bringup --restart "$T/found.yaml"
+expect 2 "but around it" weft bringup --restart --around "$T/found.yaml" --format json
+[[ $(jq '.differences' "$T/out") == 1 ]]
+tap "the reversed pair is told"
+expect 0 "all circuits are there" weft verify
 sed '/^jobs:/,$d' "$T/found.yaml" >"$T/dark.yaml"
 echo 'jobs: []' >>"$T/dark.yaml"
 expect 0 "dark again" weft apply -f "$T/dark.yaml"

@@ -151,7 +151,7 @@ tap "no circuit is left"
 control rome0 "set 3,3" >/dev/null
 expect 75 "a circuit of another user is not touched" "${B[@]}" --restart --moves 40
 has err "and named" 'rome0 holds in4 -> out4'
-expect 0 "it may stay" "${B[@]}" --restart --moves 40 --keep-circuits
+expect 0 "it may stay" "${B[@]}" --restart --moves 40 --around
 [[ $(control rome0 map) == "3,3"* && $(jq .moves "$T/out") == 22 ]]
 tap "it is still there, and its ports were not used"
 [[ $(jq -c '[.unseen[]]' "$T/out") == *'"h3.p0.tx"'*'"rome0.out4"'* ]]

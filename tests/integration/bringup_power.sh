@@ -155,7 +155,22 @@ expect 75 "a circuit of another user is not touched" weft bringup --restart "$T/
 has err "and named" 'ocs1 holds in7 -> out7'
 [[ $(control ocs1 map) == "6,6"* && $(control ocs0 map) == ok ]]
 tap "it is still there, and alone"
+
+# Around it and one of a host and a fibre between switches, which lights ocs1.in5.
+control ocs0 "set 0,4" >/dev/null
+sed '/ocs1.out8/d' "$T/good" >"$T/light/wiring"
+expect 2 "around circuits of others" weft -v bringup --restart --around "$T/lab.yaml" --format json
+[[ $(control ocs1 map) == "6,6"* && $(control ocs0 map) == "0,4"* ]]
+tap "which stay, alone"
+! grep -qE 'ocs0.in1 |ocs0.*-> out[57]$|ocs1.in5 |ocs1.*-> out7$' "$T/err"
+tap "nothing is sent into their ports"
+find_one "what is wrong elsewhere is found" '.kind == "missing" and .fibre == "ocs1.out8"'
+[[ $(jq .differences "$T/out") == 1 ]]
+tap "and nothing else"
+control ocs0 unset >/dev/null
 control ocs1 unset >/dev/null
+cp "$T/good" "$T/light/wiring"
+expect 0 "when they are gone, the same command tries the rest" weft -v bringup --restart "$T/lab.yaml"
 
 # A switch that nothing lights, and a path that is dim.
 { grep -v 'ocs2.in' "$T/good"; } >"$T/light/wiring"

@@ -291,7 +291,7 @@ static int finish(struct cli *c, const struct model_fabric *f,
 static int read_options(struct cli *c, struct bringup_options *options, struct err *err)
 {
 	*options = (struct bringup_options){
-		.keep_circuits = cli_has(c, "keep-circuits") };
+		.around = cli_has(c, "around") };
 	return cli_opt_int(c, "moves", 0, INT32_MAX, &options->max_moves, err);
 }
 
