@@ -503,8 +503,7 @@ static void after_first_reading(int rc, const struct err *err, void *arg)
 			   "all devices were asked");
 		job_status_refresh(d->job_status);
 		changes_watch_confirm(d->changes);
-		jobs_settle(d->jobs);
-		jobs_advance(d->jobs);
+		jobs_first_read(d->jobs);
 	}
 }
 

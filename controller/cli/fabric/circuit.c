@@ -169,10 +169,14 @@ static void print_held(struct cli *c, const struct err *held)
 /* Success only if each circuit was seen. */
 static int finish(struct cli *c, const Weft__V1__Job *j, struct err *err)
 {
+	bool seen = j->state != WEFT__V1__JOB_STATE__JOB_STATE_RUNNING || j->rate >= 1;
 	int r = print_group(c, j, err);
 
-	return r == 0 && j->state == WEFT__V1__JOB_STATE__JOB_STATE_RUNNING && j->rate < 1
-		? CLI_PENDING : r;
+	for (size_t i = 0; i < j->n_circuits &&
+			   j->state == WEFT__V1__JOB_STATE__JOB_STATE_RUNNING; i++) {
+		seen = seen && j->circuits[i]->proof != WEFT__V1__PROOF__PROOF_UNVERIFIED;
+	}
+	return r == 0 && !seen ? CLI_PENDING : r;
 }
 
 static int request(struct cli *c, struct circuit_group *g, Weft__V1__RequestJobRequest *q,

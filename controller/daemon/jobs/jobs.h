@@ -30,6 +30,9 @@ void jobs_settle(struct jobs *jobs);
 void jobs_count(const struct jobs *jobs, int n[STORE_JOB_FAILED + 1]);
 /* A change has ended, or the devices are known: what waits may go on. */
 void jobs_advance(struct jobs *jobs);
+/* All devices were asked for the first time: jobs are settled, whoever asked for circuits that
+ * were there before hears how they are, and what waits may go on. */
+void jobs_first_read(struct jobs *jobs);
 /* Devices were read on request or by the slow round: when all answer, what
  * failed for a device's sake is tried again now and not when its time comes. */
 void jobs_devices_read(struct jobs *jobs);

@@ -225,6 +225,17 @@ void jobs_devices_read(struct jobs *jobs)
 	jobs_advance(jobs);
 }
 
+void jobs_first_read(struct jobs *jobs)
+{
+	jobs_settle(jobs);
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		if (jobs->v.v[i]->s.state == STORE_JOB_RUNNING && !jobs->v.v[i]->moved) {
+			job_send_to_all(jobs->v.v[i]);
+		}
+	}
+	jobs_advance(jobs);
+}
+
 /* ---- life ---------------------------------------------------------------- */
 
 static void on_time(void *arg)

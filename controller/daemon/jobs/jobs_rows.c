@@ -32,52 +32,46 @@ static int by_circuit(const void *a, const void *b)
 	return optics_xc_cmp(a, &((const struct drv_xc *)b)->xc);
 }
 
-/* The light from one port to the other as its device lists it. NULL: it does not, or there is
- * none in it, and why. */
-static const struct drv_xc *find_light(const struct model_fabric *f, const struct apply_device *a,
-				       int tx, int rx, const char **why)
+/* As its device lists the light from one port to the other, or NULL, and how far that is proven. */
+static const struct drv_xc *find_light(const struct job *j, const struct model_fabric *f,
+				       int tx, int rx, enum apply_level *level)
 {
-	const struct model_device *d = &f->devices[f->ports[tx].tx_device];
+	const struct apply *apply = j->jobs->env->apply;
+	const int device = f->ports[tx].tx_device;
+	const struct drv_snapshot *s = &apply_devices(apply, &(int){ 0 })[device].snap;
 	const int in = f->ports[tx].tx_port, out = f->ports[rx].rx_port;
-	const bool swap = d->any_to_any && in > out;
+	const bool swap = f->devices[device].any_to_any && in > out;
 	const struct optics_xc xc = { swap ? out : in, swap ? in : out };
-	const struct drv_xc *x = a->snap.n_xcs == 0 ? NULL :
-		bsearch(&xc, a->snap.xcs, (size_t)a->snap.n_xcs, sizeof(*x), by_circuit);
+	const enum apply_level its = apply_circuit_level(apply, device, xc);
 
-	if (!x || x->state == DRV_BLOCKED) {
-		*why = "is not there";
-		return NULL;
-	}
-	if (apply_is_dark(a, d->any_to_any, x)) {
-		*why = "is listed, and has no light";
-		return NULL;
-	}
-	return x;
+	*level = its < *level ? its : *level;
+	return s->n_xcs == 0 ? NULL :
+	       bsearch(&xc, s->xcs, (size_t)s->n_xcs, sizeof(*s->xcs), by_circuit);
 }
 
-/* One lane, on one device. False: it is not all there. */
+/* One lane, on one device. False: it is not all there; what does not answer may have it. */
 static bool read_lane(const struct job *j, const struct model_fabric *f, int a, int z,
 		      struct circuit_row *row)
 {
 	const int device = f->ports[a].tx_device;
 	const struct apply_device *d = apply_devices(j->jobs->env->apply, &(int){ 0 }) + device;
-	const char *why = NULL;
-	const struct drv_xc *x = find_light(f, d, a, z, &why);
+	enum apply_level level = APPLY_ERROR_FREE;
+	const struct drv_xc *x = find_light(j, f, a, z, &level);
+	const bool listed = x && (row->m.simplex || find_light(j, f, z, a, &level));
 
-	if (x && !row->m.simplex) {
-		x = find_light(f, d, z, a, &why) ? x : NULL;
-	}
 	row->m.device = f->devices[device].name;
 	row->m.in = f->ports[a].tx_port + 1;
 	row->m.out = f->ports[z].rx_port + 1;
-	row->m.proof = x ? msg_proof(d->level) : WEFT__V1__PROOF__PROOF_UNVERIFIED;
-	row->m.problem = (char *)(why ? why : "");
+	row->m.proof = msg_proof(level);
+	row->m.problem = (char *)(level > APPLY_UNVERIFIED ? "" :
+				  !d->reachable ? "is not known, as its device does not answer" :
+				  listed ? "is listed, and has no light" : "is not there");
 	if (x && x->has_loss) {
 		weft__v1__number__init(&row->loss);
 		row->loss.value = x->loss_mdb;
 		row->m.loss_mdb = &row->loss;
 	}
-	return x != NULL;
+	return level > APPLY_UNVERIFIED || !d->reachable;
 }
 
 /* Over fibres between switches what is known is known of the job as a whole. */
@@ -235,12 +229,17 @@ void job_row_free(struct job_row *row)
 
 /* ---- those who wait ------------------------------------------------------ */
 
+/* Running, and if it is of circuits they have been looked for since weftd began. */
+static bool is_seen_running(const struct job *j)
+{
+	return j->s.state == STORE_JOB_RUNNING &&
+	       (j->req->n_circuits == 0 || j->jobs->env->was_read);
+}
+
 /* Whether a call has what it waits for, or never will. */
 static bool is_over_for(const struct job *j, const struct job_call *c)
 {
-	return !job_lives(j) ||
-	       (!c->release && (j->s.state == STORE_JOB_RUNNING ||
-				j->req->no_wait));
+	return !job_lives(j) || (!c->release && (is_seen_running(j) || j->req->no_wait));
 }
 
 /* For a request, a job that failed or was released meanwhile is an error. */
@@ -280,7 +279,7 @@ static bool send_job(const struct job *j, const struct job_call *c)
 	return true;
 }
 
-static void send_to_all(struct job *j)
+void job_send_to_all(struct job *j)
 {
 	size_t kept = 0;
 
@@ -334,7 +333,7 @@ void job_tell(struct job *j)
 	event_emit(j->jobs->env->events, &ev, "job %s is %s%s%s", j->s.name,
 		     store_job_state_name(j->s.state), j->s.problem[0] ? ": " : "",
 		     j->s.problem);
-	send_to_all(j);
+	job_send_to_all(j);
 }
 
 bool jobs_flush(struct jobs *jobs)

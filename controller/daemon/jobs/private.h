@@ -177,8 +177,9 @@ void job_row_free(struct job_row *row);
 /* All that have moved, in one transaction, and tells them then. False: the store refuses them,
  * and jobs_advance tries again; a crash would take back what was told. */
 bool jobs_flush(struct jobs *jobs);
-/* What it has come to, which is durable, to those who wait. */
+/* What it has come to, which is durable, as an event and to those who wait. */
 void job_tell(struct job *j);
+void job_send_to_all(struct job *j);
 
 /* ---- jobs_place.c ---- */
 

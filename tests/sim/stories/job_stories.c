@@ -563,6 +563,26 @@ static void tell_circuits_killed(void)
 	check(has_only(own), "whole");
 }
 
+/* Who asks again after a crash waits until the devices were asked. */
+static void tell_circuits_unread(void)
+{
+	static const char ask_again[] = "circuit add h2.p0 h3.p0 --name bed --request-id r1";
+
+	expect(0, "a group", "%s", ask_again);
+	control(SWITCH, "fault slow=500");
+	crash_weftd();
+	check(same(ask("jobs.0.circuits.0.problem", "job list"),
+		   "is not known, as its device does not answer"), "not known after a crash");
+	expect(0, "asked for again", "%s", ask_again);
+	has("it is told when it was read", " read-back ");
+	control(SWITCH, "clear");
+	control(SWITCH, "fault silence");
+	crash_weftd();
+	expect(2, "a device does not answer: no success", "%s", ask_again);
+	has("but its state", " running +unverified ");
+	control(SWITCH, "clear");
+}
+
 /* ---- the table ---- */
 
 static void (*words)(void);
@@ -617,6 +637,7 @@ STORY(dead)
 STORY(drained)
 STORY(circuits)
 STORY(circuits_killed)
+STORY(circuits_unread)
 STORY(circuit_files)
 STORY(edge_list)
 STORY(circuits_of_others)
@@ -637,6 +658,7 @@ const struct story job_stories[] = {
 	{ "job-drained", "drained hosts get no new job", run_drained },
 	{ "job-circuits", "circuits from port to port, and who may not have them", run_circuits },
 	{ "job-circuits-killed", "weftd ends while a group becomes another", run_circuits_killed },
+	{ "job-circuits-unread", "circuits whose devices are not read yet", run_circuits_unread },
 	{ "job-circuit-files", "groups of circuits in files, out and in", run_circuit_files },
 	{ "job-circuits-of-others", "who may change, keep and take circuits",
 	  run_circuits_of_others },
