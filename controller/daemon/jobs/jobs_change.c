@@ -10,7 +10,8 @@
  * When a change of several jobs fails for what may be one of them, each half of them is tried on
  * its own, and so on: the one that is to blame is told so alone, after as many changes as its
  * number has binary digits. What passes by itself is tried again after a while, all together;
- * those that need a device which does not answer hold up no others.
+ * those that need a device which does not answer hold up no others. Those that a weftd which has
+ * ended had begun go before all others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -301,6 +302,17 @@ static bool make_room(struct jobs *jobs, struct job *j)
 
 /* ---- who goes on --------------------------------------------------------- */
 
+/* Those whose change another weftd has left half done: a change that is for others only would not
+ * make their circuits, and its commit would say that they run. */
+static void collect_left(struct jobs *jobs, job_list *out)
+{
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		if (jobs->v.v[i]->s.state == STORE_JOB_STARTING) {
+			vec_push(out, jobs->v.v[i]);
+		}
+	}
+}
+
 /* The lowest part of a change that has failed; those that were released meanwhile are over. */
 static void collect_part(struct jobs *jobs, job_list *out)
 {
@@ -451,6 +463,9 @@ void jobs_begin_next(struct jobs *jobs)
 	struct job_view v;
 
 	collect_part(jobs, &list);
+	if (list.n == 0) {
+		collect_left(jobs, &list);
+	}
 	job_view_init(&v, jobs);
 	job_view_mark(&v, jobs, NULL, 0);
 	for (int silent = 0; silent <= 1 && list.n == 0 && !jobs->suspect; silent++) {

@@ -563,6 +563,30 @@ static void tell_circuits_killed(void)
 	check(has_only(own), "whole");
 }
 
+/* A change that ends one group and makes another is left half done. */
+static void tell_circuits_half(void)
+{
+	const int n = lines_of(own);
+	struct command *c, *later;
+
+	expect(0, "a group", "circuit add h2.p0 h3.p0 --name old");
+	control(SWITCH, "fault slow=200");
+	c = begin("circuit add h4.p0 h5.p0 --name other");
+	await(10, "a change is under way", state_is("other", "starting"));
+	begin("circuit remove old");
+	later = begin("circuit add h2.p1 h4.p1 --name new --request-id n");
+	finish(c);
+	await(20, "old light goes in the next one",
+	      state_is("new", "starting") && lines_of(map_of(SWITCH)) == n + 2);
+	crash_weftd();
+	check(lines_of(map_of(SWITCH)) == n + 2, "and weftd, before there is new light");
+	finish(later);
+	control(SWITCH, "clear");
+	expect(0, "it is made after all", "circuit add h2.p1 h4.p1 --name new --request-id n");
+	check(lines_of(map_of(SWITCH)) == n + 4, "and there");
+	expect(0, "as all that should be, and no more", "verify");
+}
+
 /* Who asks again after a crash waits until the devices were asked. */
 static void tell_circuits_unread(void)
 {
@@ -638,6 +662,7 @@ STORY(drained)
 STORY(circuits)
 STORY(circuits_killed)
 STORY(circuits_unread)
+STORY(circuits_half)
 STORY(circuit_files)
 STORY(edge_list)
 STORY(circuits_of_others)
@@ -658,6 +683,7 @@ const struct story job_stories[] = {
 	{ "job-drained", "drained hosts get no new job", run_drained },
 	{ "job-circuits", "circuits from port to port, and who may not have them", run_circuits },
 	{ "job-circuits-killed", "weftd ends while a group becomes another", run_circuits_killed },
+	{ "job-circuits-half", "a change of groups that is left half done", run_circuits_half },
 	{ "job-circuits-unread", "circuits whose devices are not read yet", run_circuits_unread },
 	{ "job-circuit-files", "groups of circuits in files, out and in", run_circuit_files },
 	{ "job-circuits-of-others", "who may change, keep and take circuits",
