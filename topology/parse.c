@@ -544,9 +544,8 @@ static int measure(struct topo_call *call, struct err *err)
 	}
 	call->size = mk.size;
 	if (size->n > TOPO_MAX_NODES) {
-		return topo_err_at(err, call->col, "%s has %lld nodes, more "
-				   "than %d nodes", call->family->name,
-				   (long long)size->n, TOPO_MAX_NODES);
+		return topo_err_at(err, call->col, "%s has more than %d nodes", call->family->name,
+				   TOPO_MAX_NODES);
 	}
 	if (size->m > TOPO_MAX_ARCS) {
 		return err_set(err, WEFT_ELIMIT, "column %d: %s has %lld "
