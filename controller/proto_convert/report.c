@@ -734,7 +734,7 @@ static void note_considered(struct out *o, const Weft__V1__PlanJob *j)
 	}
 }
 
-/* Sizes at which it would be another. */
+/* Sizes at which it would be another than the one that was taken. */
 static void note_fastest(struct out *o, const Weft__V1__PlanJob *j)
 {
 	Weft__V1__PlanRange *const *r = j->fastest;
@@ -744,12 +744,12 @@ static void note_fastest(struct out *o, const Weft__V1__PlanJob *j)
 	while (next < j->n_fastest && r[next]->from_bytes <= j->size_bytes) {
 		next++;
 	}
-	if (next > 1) {
+	if (next > 1 && strcmp(r[next - 2]->topology, j->topology) != 0) {
 		out_note(o, "job %s: for less than %s %s would be faster", j->name,
 			 unit_human(UNIT_BYTES, (double)r[next - 1]->from_bytes, text,
 				    sizeof(text)), r[next - 2]->topology);
 	}
-	if (next < j->n_fastest) {
+	if (next < j->n_fastest && strcmp(r[next]->topology, j->topology) != 0) {
 		out_note(o, "job %s: from %s on %s would be faster", j->name,
 			 unit_human(UNIT_BYTES, (double)r[next]->from_bytes, text, sizeof(text)),
 			 r[next]->topology);
@@ -780,10 +780,10 @@ static void note_choice(struct out *o, const Weft__V1__PlanJob *j)
 			 "faster with them", j->name, j->ports - taken->ports, j->ports);
 	}
 	if (j->steps_bound > 0 && taken) {
-		out_note(o, "job %s: chosen for %d %s ports a host: %d steps (at least %d), "
+		out_note(o, "job %s: chosen for %d %s ports a host: %d step%s (at least %d), "
 			 "%s M/B (bound %s)", j->name, j->ports, j->bidirectional ? "duplex"
-				 : "one-way",
-			 j->steps, j->steps_bound, taken->bandwidth_factor, j->bandwidth_bound);
+				 : "one-way", j->steps, j->steps == 1 ? "" : "s", j->steps_bound,
+			 taken->bandwidth_factor, j->bandwidth_bound);
 	}
 	note_considered(o, j);
 	note_fastest(o, j);

@@ -30,7 +30,7 @@ says "an edge list with a node out of range" 'bad:3:.* out of range' \
 	weft topology info "$T/bad"
 says "nested too deep" 'nested deeper than 32' \
 	weft topology info "$(printf 'L(%.0s' {1..10000})"
-says "a product too large" '1000000 nodes' \
+says "a product too large" 'Prod has more than 65536 nodes' \
 	weft topology info 'Prod(Ring(1000),Ring(1000))'
 says "one node" 'from 2 to' weft topology find -n 1 -d 2
 says "no ports" 'from 1 to' weft topology find -n 8 -d 0
