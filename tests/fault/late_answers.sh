@@ -114,7 +114,7 @@ leads_in() {
 
 # late_one KIND N SECONDS
 late_one() {
-	local what="$1, answer $2 by $3 s" first watched begun tries=0
+	local what="$1, answer $2 by $3 s" first watched begun led=no tries=0
 	wait_for 30 both_up || { echo "# $what: not both up"; tail -n 3 "$T"/[ab].log; return 1; }
 	first=$(cat "$T/leader")
 	watched=$first
@@ -127,12 +127,13 @@ late_one() {
 	begun=$(now_ms)
 	[[ $1 == campaign ]] && stop "$first"
 	while [[ $(late "$watched") == waits ]] && ((tries++ < 40)); do
-		[[ $1 == campaign ]] && sleep 0.3 || ask "$1" "$first"
+		[[ $1 == campaign ]] || ask "$1" "$first"
+		[[ $1 == campaign ]] && sleep 0.3 && leader "$first" >"$T/out" && led=yes
 		# Beats have answers, too; who does not lead any more is not asked again.
 		is_alive "$watched" && [[ $1 == campaign || $(leader) == "$first" ]] || sleep 0.3
 	done
 	wait_for 10 eval "[[ \$(late $watched) == done ]]" || { echo "# $what: it did not come"; return 1; }
-	[[ $1 == campaign ]] || begun=$(now_ms)
+	[[ $1 == campaign && $led == no ]] || begun=$(now_ms)
 	leads_in "$what" "$([[ $1 == campaign ]] && echo "$first")" && wait_for 30 both_up || { echo "# $what: not both up again"; tail -n 3 "$T"/[ab].log; return 1; }
 	same_rows || { echo "# $what: other rows"; diff "$T/rows-a" "$T/rows-b" | head -n 5; return 1; }
 	first=$(cat "$T/leader")
