@@ -41,6 +41,7 @@ struct sim_process {
 	ucontext_t context;
 	char *stack;
 	bool ended, killed;
+	bool returned;		/* from its main: libuv knows nothing of it any more */
 	int status, left_open;
 
 	/* While it waits: until ready says so, or until wake_at. look_at: when to ask again. */

@@ -259,7 +259,7 @@ static void switch_to_kernel(void)
 static void run_fiber(void)
 {
 	struct sim_process *p = sim_current;
-	int n = 0;
+	int n = 0, status;
 
 	if (p->work) {
 		p->work(p->work_arg);
@@ -269,7 +269,9 @@ static void run_fiber(void)
 	while (p->argv[n]) {
 		n++;
 	}
-	sim_end(p, p->main(n, p->argv), false);
+	status = p->main(n, p->argv);
+	p->returned = true;
+	sim_end(p, status, false);
 }
 
 static struct sim_process *new_process(struct machine *m, int64_t at)
@@ -555,8 +557,8 @@ static bool can_go_on(struct sim_process *p)
 	return can;
 }
 
-/* Takes those that have ended off the list. Stacks of those that were killed are not used again:
- * libuv knows what is on them. */
+/* Takes those that have ended off the list. Stacks of those that were killed, or left by
+ * _exit(), are not used again: libuv knows what is on them. */
 static void forget_ended(void)
 {
 	for (struct sim_process **q = &sim_processes, *p; (p = *q);) {
@@ -565,7 +567,7 @@ static void forget_ended(void)
 			continue;
 		}
 		*q = p->next;
-		if (!p->killed && p->status != 75 && k.n_spare < 64) {
+		if (!p->killed && (p->returned || p->leader != p) && k.n_spare < 64) {
 			k.spare_stacks[k.n_spare++] = p->stack;
 		}
 		if (p->leader != p) {
