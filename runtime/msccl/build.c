@@ -267,19 +267,80 @@ static void load_add(struct msccl_build *b, const struct lower_op *op)
 	b->ops[b->n_ops++] = step;
 }
 
-/* The ops of a rank, as steps of MSCCL; at most two for each. */
-static void load_ops(struct msccl_build *b, const struct lower_rank *from)
+/* Sends what lies in scratch at `at`, copied there before, in the same threadblock: what others
+ * write over the original waits for the copy. */
+static void load_send(struct msccl_build *b, const struct lower_op *op, int32_t at)
+{
+	struct msccl_op step = {
+		.type = MSCCL_COPY, .src_buf = op->src_buf, .dst_buf = LOWER_SCRATCH,
+		.send = op->send, .recv = NONE, .near = NONE, .src = op->src, .dst = at,
+		.cnt = op->cnt, .phase = op->phase };
+
+	b->ops[b->n_ops++] = step;
+	step.type = MSCCL_SEND;
+	step.src_buf = LOWER_SCRATCH;
+	step.src = at;
+	step.dst_buf = LOWER_OUT;
+	step.dst = NONE;
+	b->ops[b->n_ops++] = step;
+}
+
+/* In b->writer the last op of the rank that writes a cell, or NONE. */
+static void note_last_writes(struct msccl_build *b, const struct lower_rank *from)
+{
+	msccl_forget_cells(b);
+	for (size_t i = 0; i < from->ops.n; i++) {
+		const struct lower_op *op = &from->ops.v[i];
+
+		for (int32_t k = 0; op->type != LOWER_SEND && k < op->cnt; k++) {
+			b->writer[msccl_cell_of(b, op->dst_buf, op->dst) + k] = (int32_t)i;
+		}
+	}
+}
+
+static bool is_written_later(const struct msccl_build *b, const struct lower_op *op, int i)
+{
+	for (int32_t k = 0; k < op->cnt; k++) {
+		if (b->writer[msccl_cell_of(b, op->src_buf, op->src) + k] > i) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Chunks of scratch for what is copied before it is sent. */
+static int32_t count_copies(const struct lower_rank *from)
+{
+	int32_t n = 0;
+
+	for (size_t i = 0; i < from->ops.n; i++) {
+		n += from->ops.v[i].type == LOWER_SEND ? from->ops.v[i].cnt : 0;
+	}
+	return n;
+}
+
+/* The ops of a rank, as steps of MSCCL; at most two for each. `scratch`: chunks of it that the
+ * rank's own ops have. */
+static void load_ops(struct msccl_build *b, const struct lower_rank *from, int32_t scratch)
 {
 	static const uint8_t types[] = {
 		[LOWER_SEND] = MSCCL_SEND, [LOWER_RECV] = MSCCL_RECV,
 		[LOWER_SUM] = MSCCL_RRC, [LOWER_COPY] = MSCCL_COPY,
 	};
 
+	if (b->sends_copies) {
+		note_last_writes(b, from);
+	}
 	for (size_t i = 0; i < from->ops.n; i++) {
 		const struct lower_op *op = &from->ops.v[i];
 
 		if (op->type == LOWER_ADD) {
 			load_add(b, op);
+			continue;
+		}
+		if (b->sends_copies && op->type == LOWER_SEND && is_written_later(b, op, (int)i)) {
+			load_send(b, op, scratch);
+			scratch += op->cnt;
 			continue;
 		}
 		b->ops[b->n_ops++] = (struct msccl_op){
@@ -293,16 +354,15 @@ static void load_ops(struct msccl_build *b, const struct lower_rank *from)
 static void build_ops(struct msccl_build *b, const struct lower_rank *from)
 {
 	struct msccl_gpu *g = &b->p->gpus[b->rank];
-	int64_t scratch = from->chunks[LOWER_SCRATCH];
 
-	load_ops(b, from);
+	load_ops(b, from, from->chunks[LOWER_SCRATCH]);
 	trace_values(b);
 	msccl_pair_peers(b);
 	place_ops(b);
 	fuse_all(b);
 	msccl_order_ops(b);
 	renumber_tbs(g);
-	pack_scratch(g, scratch);
+	pack_scratch(g, g->chunks[LOWER_SCRATCH]);
 }
 
 static void build_rank(struct msccl_build *b, const struct lower_rank *from)
@@ -311,6 +371,7 @@ static void build_rank(struct msccl_build *b, const struct lower_rank *from)
 	struct arrays arrays = { 0 };
 
 	memcpy(b->p->gpus[b->rank].chunks, from->chunks, sizeof(from->chunks));
+	b->p->gpus[b->rank].chunks[LOWER_SCRATCH] += b->sends_copies ? count_copies(from) : 0;
 	b->n_ops = 0;
 	b->cells = msccl_cells(b->p, b->rank);
 	arrays_add(&arrays, b->ops, 2 * from->ops.n);

@@ -40,6 +40,7 @@ struct msccl_build {
 	bool pair_all;
 	bool early_flags;	/* msccl_early_flags() */
 	bool apart;		/* no send peer beside a receive peer */
+	bool sends_copies;	/* of what is written again later: copied to scratch before */
 	struct msccl_op *ops;
 	int n_ops;
 	int64_t cells;

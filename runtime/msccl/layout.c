@@ -20,7 +20,10 @@
  *    send, or an earlier receive; and chunk k of a send waits for chunk k - 2 of
  *    its own receive. So nothing waits for what is later, unless a rank
  *    sends a sum and adds to it in one round.
- * 4. The first once more, for calls so small that it holds.
+ * 4. Where flags of sends say too little, the third with copies: what is sent and written over
+ *    later is copied before, and the copy is waited for. So a send of a sum to which is added in
+ *    the same round, as in exchanges, holds up nothing.
+ * 5. The first once more, for calls so small that it holds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +41,7 @@ struct msccl_layout {
 /* One try. */
 struct msccl_try {
 	const struct lower *l;
-	bool apart;
+	bool apart, sends_copies;
 	int blocks;		/* parts of time to begin with */
 	int tbs;		/* at most so many threadblocks a rank */
 	int beside;		/* channels between two ranks at the same time */
@@ -60,6 +63,7 @@ static int try_layout(const struct msccl_layout *y, const struct msccl_try *t, s
 {
 	struct msccl_build b = { .p = out, .lim = &y->lim, .blocks = t->blocks,
 				 .block_step = y->o->instances, .apart = t->apart,
+				 .sends_copies = t->sends_copies,
 				 .early_flags = msccl_early_flags(y->o->dialect,
 								  y->o->proto) };
 	int rc;
@@ -180,13 +184,22 @@ static int lay_out(const struct msccl_layout *y, struct msccl *out, struct err *
 		t.apart = true;
 		rc = try_layout(y, &t, &other, &why);
 	}
+	if (rc == WEFT_EVERIFY && msccl_early_flags(y->o->dialect, y->o->proto)) {
+		t.sends_copies = true;
+		rc = try_layout(y, &t, &other, &why);
+	}
 	if (rc == 0) {
 		msccl_fini(out);
 		*out = other;
 		return 0;
 	}
 	msccl_fini(&other);
-	return keep_small(y, out, err);
+	rc = keep_small(y, out, err);
+	if (rc == WEFT_EVERIFY && why.code == WEFT_ELIMIT) {
+		*err = why;	/* what a layout without that fault would need */
+		return WEFT_ELIMIT;
+	}
+	return rc;
 }
 
 /* The schedule in as many copies as asked for. A run of a copy stays within a

@@ -163,6 +163,33 @@ static void test_made_otherwise(void **state)
 	assert_true(seen.calls > 20);
 }
 
+/* By LL of RCCL, where nothing can wait for a send to be over. */
+static void by_ll(struct coll_sched *s)
+{
+	struct msccl_options o = { .dialect = MSCCL_RCCL, .proto = MSCCL_LL, .instances = 1 };
+	struct buf text = { 0 };
+	struct err err = { 0 };
+	struct msccl p;
+
+	must(msccl_lower_as(s, &o, &p, &err), &err);
+	assert_true(p.max_bytes == 0);
+	msccl_write(&p, &text);
+	file_of(buf_cstr(&text), "an exchange", true);
+	msccl_fini(&p);
+	buf_fini(&text);
+	coll_free(s);
+}
+
+/* Partners send each other a sum to which they add in the same round. */
+static void test_exchanges_by_ll(void **state)
+{
+	(void)state;
+	memset(&seen, 0, sizeof(seen));
+	for_each_on_coordinates(by_ll);
+	assert_int_equal(seen.bad, 0);
+	assert_true(seen.calls > 20);
+}
+
 static void test_allgather(void **state)
 {
 	(void)state;
@@ -203,6 +230,7 @@ int main(void)
 		cmocka_unit_test(test_broadcast),
 		cmocka_unit_test(test_variants),
 		cmocka_unit_test(test_made_otherwise),
+		cmocka_unit_test(test_exchanges_by_ll),
 	};
 
 	/* Clocks are made again for every call; the pages stay. */
