@@ -273,7 +273,7 @@ WARN += $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 CPPFLAGS += -I. -I$(GEN)/proto -isystem $(SYSROOT)/usr/include/libnl3 -D_GNU_SOURCE -MMD -MP
 # No path of the machine that builds is in what it builds: the same bytes come out everywhere.
 # What Debian hardens programs with; tests/lint/hardening looks for it in what was built.
-MACHINE := $(if $(CROSS),$(CROSS),$(shell $(CC) -dumpmachine))
+MACHINE := $(if $(CROSS),$(CROSS),$(shell $(CC) -dumpmachine 2>/dev/null))
 HARDENING := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection \
 	$(if $(filter x86_64%,$(MACHINE)),-fcf-protection) \
 	$(if $(filter aarch64%,$(MACHINE)),-mbranch-protection=standard)
@@ -550,7 +550,7 @@ $(B)/weft-sim: $(call objects,$(SIM)) $(call archives,daemon cli emulators etcd)
 
 # ---- targets ---------------------------------------------------------------
 
-.PHONY: all small small-programs links shims sim deps docs docs-api browser simgrid demo check bench lint check-deps fuzz soak test-changed install install-service uninstall deb deb-small pack-small container dist sbom clean help frontiers
+.PHONY: all small small-programs links shims sim deps docs docs-api browser simgrid demo check bench lint check-deps fuzz soak test-changed install install-service uninstall deb deb-small pack-all pack-small container dist sbom clean help frontiers
 .DEFAULT_GOAL := all
 
 help:
@@ -574,6 +574,8 @@ all: $(PROGRAMS) $(PRELOAD)
 
 deps:
 	@tests/deps $(if $(CROSS),$(CROSS_TOOLS),$(PACKAGES))
+	$(if $(CROSS),@$(CC) -dM -E -x c /dev/null | grep -q SIZEOF_INT128 || \
+		{ echo "weft: not supported: processors of 32 bits ($(CROSS)): numbers have 128" >&2; exit 1; })
 	$(if $(CROSS),@tests/sysroot $(CROSS) $(SYSROOT) $(CROSS_LIBRARIES))
 
 # Goes on looking for better topologies than those in the table that weft has in it, for hours: SETS
@@ -794,12 +796,16 @@ endef
 deb:
 	@tests/deps $(DEB_PACKAGES) && $(MAKE) deps
 	@$(MAKE) -j2 MODE=release all
-	$(call pack,weft-mpi weft-lab weft,weft-small)
+	@$(MAKE) MODE=release pack-all
 
 deb-small:
 	@tests/deps $(DEB_PACKAGES) && $(MAKE) deps
 	@$(MAKE) -j2 MODE=small small-programs
 	@$(MAKE) MODE=small pack-small
+
+# By a make of their own, for which all tools are there.
+pack-all:
+	$(call pack,weft-mpi weft-lab weft,weft-small)
 
 pack-small:
 	$(call pack,weft-small,weft-mpi weft-lab weft)

@@ -77,13 +77,26 @@ for f in demo ring8 robots; do
 	tap "small: the same plan of ${f##*/}"
 done
 
-# ---- weftd, its devices and the command, all of that machine -----------------
+# ---- weftd of its package, its devices and the command, all of that machine ----
+
+expect 0 "make deb-small CROSS=$MACHINE" make -s -C "$TOP" BUILD="$BUILD" CROSS=$MACHINE deb-small
+deb=$(tail -n 1 "$T/out")
+[[ $(dpkg-deb -f "$deb" Architecture) == arm64 ]]
+tap "a package for arm64"
+dpkg-deb -x "$deb" "$T/board"
+size=$(du -sb "$T/board" | cut -f1)
+((size <= 3 << 20))
+tap "of at most 3 MiB ($size bytes)"
 
 mkdir "$T/bin"
-for p in weft weftd weft-emulator; do
-	printf '#!/bin/sh\nexec qemu-aarch64 -L %q %q "$@"\n' "$X/sysroot" "$X/release/$p" >"$T/bin/$p"
-	chmod +x "$T/bin/$p"
-done
+# program NAME PATH: one of that machine, as though it were of this one.
+program() {
+	printf '#!/bin/sh\nexec qemu-aarch64 -L %q %q "$@"\n' "$X/sysroot" "$2" >"$T/bin/$1"
+	chmod +x "$T/bin/$1"
+}
+program weft "$T/board/usr/bin/weft"
+program weftd "$T/board/usr/sbin/weftd"
+program weft-emulator "$X/release/weft-emulator"
 PATH=$T/bin:$PATH
 emulators
 fabric "$T/fabric.yaml" 'Ring(4)'
