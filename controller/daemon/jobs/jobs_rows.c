@@ -94,7 +94,8 @@ static bool circuit_row_init(struct circuit_row *row, const struct job *j, size_
 	row->m.from = c->from;
 	row->m.to = c->to;
 	row->m.simplex = c->simplex;
-	if (j->s.state != STORE_JOB_RUNNING || model_find_port(f, c->from, &a, &lanes, NULL) ||
+	if (!f || j->s.state != STORE_JOB_RUNNING ||
+	    model_find_port(f, c->from, &a, &lanes, NULL) ||
 	    model_find_port(f, c->to, &z, &more, NULL)) {
 		return true;
 	}

@@ -444,35 +444,78 @@ static int on_job(const ProtobufCMessage *msg, void *arg)
 	return 0;
 }
 
-enum history_outcome client_request_job(struct client *c, const char *name, int hosts,
-					int64_t duration_ns, bool wait, struct client_answer *a)
+/* With a name and an id. */
+static enum history_outcome request_job(struct client *c, const char *name,
+					Weft__V1__RequestJobRequest *req, struct client_answer *a)
 {
-	Weft__V1__RequestJobRequest req = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
 	char id[64], target[CLIENT_TARGET];
 	int call = note_begin(c, client_target(target, "job", name, 0), "gone", "there");
 	struct job_words words = { 0 };
 	const struct request q = {
-		.path = JOBS("RequestJob"), .message = &req.base, .on_message = on_job,
+		.path = JOBS("RequestJob"), .message = &req->base, .on_message = on_job,
 		.arg = &words, .response = &weft__v1__request_job_response__descriptor,
 		.timeout_ms = c->timeout_ms, .acknowledged = &words.any,
 	};
 
-	req.name = (char *)name;
-	req.count = hosts;
-	req.collective = (char *)"allreduce";
-	req.size_bytes = 1 << 20;
-	req.duration_ns = duration_ns;
-	req.no_wait = !wait;
-	req.request_id = new_id(c, id);
+	req->name = (char *)name;
+	req->request_id = new_id(c, id);
 	ask(c, -1, &q, a);
 	if (words.any && a->outcome == HISTORY_REFUSED) {
 		a->outcome = HISTORY_UNKNOWN;	/* it was there, and has failed, say */
 	}
 	note_end(call, a->outcome, NULL);
-	if (call >= 0 && (duration_ns || a->outcome == HISTORY_UNKNOWN)) {
+	if (call >= 0 && (req->duration_ns || a->outcome == HISTORY_UNKNOWN)) {
 		history_by_itself(target, "gone", a->begin_ns, INT64_MAX);
 	}
-	tell(c, a, "request job", name);
+	tell(c, a, req->n_circuits ? "request circuits" : "request job", name);
+	return a->outcome;
+}
+
+enum history_outcome client_request_job(struct client *c, const char *name, int hosts,
+					int64_t duration_ns, bool wait, struct client_answer *a)
+{
+	Weft__V1__RequestJobRequest req = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
+
+	req.count = hosts;
+	req.collective = (char *)"allreduce";
+	req.size_bytes = 1 << 20;
+	req.duration_ns = duration_ns;
+	req.no_wait = !wait;
+	return request_job(c, name, &req, a);
+}
+
+enum history_outcome client_request_circuit(struct client *c, const char *name,
+					    const struct client_circuit *q,
+					    struct client_answer *a)
+{
+	Weft__V1__RequestJobRequest req = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
+	Weft__V1__CircuitEnds ends = WEFT__V1__CIRCUIT_ENDS__INIT, *list = &ends;
+
+	ends.from = (char *)q->from;
+	ends.to = (char *)q->to;
+	ends.simplex = q->simplex;
+	req.circuits = &list;
+	req.n_circuits = 1;
+	req.replace = q->replace;
+	req.no_queue = q->no_queue;
+	req.no_wait = !q->wait;
+	req.duration_ns = q->duration_ns;
+	return request_job(c, name, &req, a);
+}
+
+enum history_outcome client_renew_job(struct client *c, const char *name, int64_t duration_ns,
+				      struct client_answer *a)
+{
+	Weft__V1__RenewJobRequest req = WEFT__V1__RENEW_JOB_REQUEST__INIT;
+	const struct request q = {
+		.path = JOBS("RenewJob"), .message = &req.base, .timeout_ms = c->timeout_ms,
+		.response = &weft__v1__renew_job_response__descriptor,
+	};
+
+	req.name = (char *)name;
+	req.duration_ns = duration_ns;
+	ask(c, -1, &q, a);
+	tell(c, a, "renew job", name);
 	return a->outcome;
 }
 

@@ -65,6 +65,19 @@ enum history_outcome client_undrain(struct client *c, int domain, const char *ta
  * which is what is acknowledged. name is new. */
 enum history_outcome client_request_job(struct client *c, const char *name, int hosts,
 					int64_t duration_ns, bool wait, struct client_answer *a);
+/* One circuit as a group; from, to: ports of hosts. replace: the group of the name becomes it. */
+struct client_circuit {
+	const char *from, *to;
+	bool simplex, replace, no_queue, wait;
+	int64_t duration_ns;
+};
+
+enum history_outcome client_request_circuit(struct client *c, const char *name,
+					    const struct client_circuit *q,
+					    struct client_answer *a);
+/* Is not in the history: its end may come later, which it may anyway. */
+enum history_outcome client_renew_job(struct client *c, const char *name, int64_t duration_ns,
+				      struct client_answer *a);
 enum history_outcome client_release_job(struct client *c, const char *name,
 					struct client_answer *a);
 /* Fails with the error of planning; changes nothing, and is not in the history. */

@@ -190,13 +190,20 @@ static void note_job(const struct client *c, const char *target, const Weft__V1_
 	}
 }
 
-/* Those of the name that is newest. */
+static bool is_over(const Weft__V1__Job *j)
+{
+	return j->state == WEFT__V1__JOB_STATE__JOB_STATE_ENDED ||
+	       j->state == WEFT__V1__JOB_STATE__JOB_STATE_FAILED;
+}
+
+/* The newest of the name; one that lives before those that were to replace it and are over. */
 static const Weft__V1__Job *find_job(const Weft__V1__ListJobsResponse *list, const char *name)
 {
 	const Weft__V1__Job *found = NULL;
 
 	for (size_t i = 0; i < list->n_jobs; i++) {
-		if (strcmp(list->jobs[i]->name, name) == 0) {
+		if (strcmp(list->jobs[i]->name, name) == 0 &&
+		    (!found || is_over(found) || !is_over(list->jobs[i]))) {
 			found = list->jobs[i];
 		}
 	}

@@ -126,6 +126,8 @@ struct sim_process *cluster_device(int device);
 /* Ports a side; those from the first free one on have no fibres of the fabric. */
 int cluster_ports(int device);
 int cluster_first_free_port(int device);
+/* Where "h3.p1" is: the device's name and its port, from 0. False: no port of a host. */
+bool cluster_find_port(const char *name, const char **device, int *port);
 /* Of a process: one line to the device's control socket, as docs/drivers.md has them. answer
  * (may be NULL) gets what it said without the "ok". 0, or a negative enum weft_err: it does not
  * answer, or said "error". */

@@ -81,6 +81,24 @@ int cluster_first_free_port(int device)
 	return cluster_is_ring(device) ? 0 : CLUSTER_HOSTS * ports_each();
 }
 
+bool cluster_find_port(const char *name, const char **device, int *port)
+{
+	int host, p, nth;
+
+	if (sscanf(name, "h%d.p%d", &host, &p) != 2) {
+		return false;
+	}
+	nth = p / ports_each();
+	for (int i = 0; i < cluster_scenario()->n_devices; i++) {
+		if (!cluster_is_ring(i) && nth-- == 0) {
+			*device = fabrics_device_name(i);
+			*port = host * ports_each() + p % ports_each();
+			return true;
+		}
+	}
+	return false;
+}
+
 int cluster_ports(int device)
 {
 	return cluster_is_ring(device) ? RING_NODES : cluster_first_free_port(device) + FREE_PORTS;

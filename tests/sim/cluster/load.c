@@ -48,14 +48,15 @@ static bool is_divided(void)
 	return cluster_scenario()->domains > 0;
 }
 
-static bool has_switches(void)
+/* Those that hosts have ports to. */
+static int n_switches(void)
 {
+	int n = 0;
+
 	for (int i = 0; i < cluster_scenario()->n_devices; i++) {
-		if (!cluster_is_ring(i)) {
-			return true;
-		}
+		n += !cluster_is_ring(i);
 	}
-	return false;
+	return n;
 }
 
 /* How many times as long each pause is. */
@@ -144,6 +145,53 @@ static void do_release(struct user *u)
 	}
 }
 
+/* Between ports of one switch, any of which others may have; a group of its own that is set again
+ * and again, or a new one. */
+static void do_circuit(struct user *u)
+{
+	const int ports = n_switches() > 1 ? n_switches() : 2;
+	const int from = (int)draw(u, 0, CLUSTER_HOSTS), to = (int)draw(u, 0, CLUSTER_HOSTS);
+	const int port = (int)draw(u, 0, ports);
+	const bool again = draw(u, 0, 2), simplex = draw(u, 0, 4) == 0;
+	const bool no_queue = draw(u, 0, 2), wait = draw(u, 0, 2), for_good = draw(u, 0, 3);
+	char a_end[16], z_end[16], own[32];
+	const struct client_circuit q = {
+		.from = a_end, .to = z_end, .simplex = simplex || from == to, .replace = again,
+		.no_queue = no_queue, .wait = wait, .duration_ns = for_good ? 0 : JOB_NS,
+	};
+	struct client_answer a;
+
+	snprintf(a_end, sizeof(a_end), "h%d.p%d", from, port);
+	snprintf(z_end, sizeof(z_end), "h%d.p%d", to, port);
+	snprintf(own, sizeof(own), "%s-bed", u->name);
+	if (again) {
+		client_request_circuit(&u->client, own, &q, &a);
+	} else if (u->n_jobs < MAX_JOBS) {
+		snprintf(own, sizeof(own), "%s-bed%d", u->name, ++u->n_named);
+		if (client_request_circuit(&u->client, own, &q, &a) != HISTORY_REFUSED) {
+			snprintf(u->jobs[u->n_jobs++], sizeof(u->jobs[0]), "%s", own);
+		}
+	}
+}
+
+/* Of the group that is its own, or of another job: for longer, or no longer. */
+static void do_lease(struct user *u)
+{
+	const bool ends = draw(u, 0, 3) == 0;
+	const int of = (int)draw(u, 0, u->n_jobs + 1);
+	struct client_answer a;
+	char own[32];
+
+	snprintf(own, sizeof(own), "%s-bed", u->name);
+	if (of < u->n_jobs) {
+		client_renew_job(&u->client, u->jobs[of], JOB_NS, &a);
+	} else if (ends) {
+		client_release_job(&u->client, own, &a);
+	} else {
+		client_renew_job(&u->client, own, JOB_NS, &a);
+	}
+}
+
 /* The last hosts at leisure, others for a moment. */
 static void do_hold(struct user *u)
 {
@@ -216,6 +264,7 @@ static const struct action {
 	{ 20, false, false, do_apply }, { 5, true, false, do_confirm },
 	{ 4, true, false, do_rollback }, { 2, false, false, do_cancel },
 	{ 10, true, true, do_request }, { 10, true, true, do_release },
+	{ 14, true, true, do_circuit }, { 4, true, true, do_lease },
 	{ 20, false, true, do_hold }, { 15, false, false, do_status },
 	{ 5, true, true, do_list }, { 2, false, false, do_verify },
 	{ 3, false, false, do_plan },
@@ -223,7 +272,7 @@ static const struct action {
 
 static bool is_possible(const struct action *a)
 {
-	return !(a->undivided && is_divided()) && !(a->ports && !has_switches());
+	return !(a->undivided && is_divided()) && !(a->ports && n_switches() == 0);
 }
 
 static void act(struct user *u)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host has one collective at a time, of those that are on switches. Circuits share hosts, not
- * ports, which the rule about intents sees to. */
+ * what their ports send or receive. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/daemon/jobs/private.h"
 #include "controller/store/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/buf.h"
 #include "lib/base/vec.h"
+#include "tests/sim/cluster/cluster.h"
 #include "tests/sim/oracle/oracle.h"
 #include "tests/sim/oracle/oracle_parts.h"
 #include "tests/sim/oracle/wraps.h"
@@ -15,8 +17,9 @@
 /* A job that has hosts. */
 struct placed {
 	char uuid[37];
-	int64_t id;
-	char *name, *nodes;
+	int64_t id, since;
+	bool starts;
+	char *name, *claims;
 };
 
 static VEC(struct placed) placed;
@@ -26,14 +29,14 @@ static void forget(const struct store *s, int64_t id)
 	for (size_t i = placed.n; i-- > 0;) {
 		if (placed.v[i].id == id && strcmp(placed.v[i].uuid, s->uuid) == 0) {
 			free(placed.v[i].name);
-			free(placed.v[i].nodes);
+			free(placed.v[i].claims);
 			placed.v[i] = placed.v[--placed.n];
 		}
 	}
 }
 
 /* A word of both, into out. */
-static bool share_node(const char *a, const char *b, char *out, size_t size)
+static bool share_word(const char *a, const char *b, char *out, size_t size)
 {
 	char words[1024], *save = NULL;
 	size_t len;
@@ -51,17 +54,28 @@ static bool share_node(const char *a, const char *b, char *out, size_t size)
 	return false;
 }
 
-static bool shares_hosts(const struct store_job *j)
+/* What it has alone, as words: its hosts, or what ports send and receive. The caller's. */
+static char *claims_of(const struct store_job *j)
 {
 	Weft__V1__RequestJobRequest *req = NULL;
-	bool shares;
+	struct buf b = { 0 };
 
 	if (job_unpack(j->spec, &req, NULL)) {
-		return false;
+		return x_dup(j->nodes ? j->nodes : "");
 	}
-	shares = req->n_circuits > 0 || req->n_ports > 0 || req->port_count > 0;
+	for (size_t i = 0; i < req->n_circuits; i++) {
+		const Weft__V1__CircuitEnds *c = req->circuits[i];
+
+		buf_printf(&b, "%s.tx %s.rx ", c->from, c->to);
+		if (!c->simplex) {
+			buf_printf(&b, "%s.rx %s.tx ", c->from, c->to);
+		}
+	}
+	if (req->n_circuits == 0 && req->n_ports == 0 && req->port_count == 0) {
+		buf_str(&b, j->nodes ? j->nodes : "");
+	}
 	rpc_free_message(&req->base);
-	return shares;
+	return b.data ? (char *)b.data : x_dup("");
 }
 
 /* What another process had placed may be in its store alone, and gone with that. */
@@ -73,33 +87,77 @@ static bool is_known(struct store *s, const struct placed *p)
 
 	store_jobs(s, &v, &n, NULL);
 	for (int i = 0; i < n; i++) {
+		char *claims = claims_of(&v[i]);
+
 		known = known || (v[i].id == p->id && strcmp(v[i].name, p->name) == 0 &&
-				  v[i].nodes && strcmp(v[i].nodes, p->nodes) == 0);
+				  strcmp(claims, p->claims) == 0);
+		free(claims);
 	}
 	store_jobs_free(v, n);
 	return known;
 }
 
-static void take_job(struct store *s, const struct store_job *j)
+static void check_circuit(const struct store_job *j, const char *from, const char *to,
+			  int64_t since)
 {
-	char host[64];
-	struct placed p = { .id = j->id };
+	const char *device, *other;
+	struct optics_xc xc;
 
-	forget(s, j->id);
-	if ((j->state != STORE_JOB_STARTING && j->state != STORE_JOB_RUNNING) || shares_hosts(j)) {
+	if (cluster_find_port(from, &device, &xc.in) && cluster_find_port(to, &other, &xc.out) &&
+	    !oracle_device_has(device, xc) && !oracle_is_disturbed(device, since)) {
+		sim_fail("running dark", "job %s runs, and %s to %s is not there (%s %d,%d)",
+			 j->name, from, to, device, xc.in, xc.out);
+	}
+}
+
+/* One that comes to run has what it asked for. */
+static void check_circuits(const struct store_job *j, int64_t since)
+{
+	Weft__V1__RequestJobRequest *req = NULL;
+
+	if (job_unpack(j->spec, &req, NULL)) {
 		return;
 	}
+	for (size_t i = 0; i < req->n_circuits; i++) {
+		const Weft__V1__CircuitEnds *c = req->circuits[i];
+
+		check_circuit(j, c->from, c->to, since);
+		if (!c->simplex) {
+			check_circuit(j, c->to, c->from, since);
+		}
+	}
+	rpc_free_message(&req->base);
+}
+
+static void take_job(struct store *s, const struct store_job *j)
+{
+	char what[64];
+	struct placed p = { .id = j->id, .since = sim_now(),
+			    .starts = j->state == STORE_JOB_STARTING };
+
+	for (size_t i = 0; i < placed.n && j->state == STORE_JOB_RUNNING; i++) {
+		const struct placed *o = &placed.v[i];
+
+		if (o->id == j->id && o->starts && strcmp(o->uuid, s->uuid) == 0) {
+			check_circuits(j, o->since);
+		}
+	}
+	forget(s, j->id);
+	if (j->state != STORE_JOB_STARTING && j->state != STORE_JOB_RUNNING) {
+		return;
+	}
+	p.claims = claims_of(j);
 	for (size_t i = 0; i < placed.n; i++) {
 		if (strcmp(placed.v[i].uuid, s->uuid) == 0 &&
-		    share_node(j->nodes, placed.v[i].nodes, host, sizeof(host)) &&
+		    strcmp(placed.v[i].name, j->name) != 0 &&	/* one replaces the other */
+		    share_word(p.claims, placed.v[i].claims, what, sizeof(what)) &&
 		    is_known(s, &placed.v[i])) {
-			sim_fail("one job a host", "jobs %s and %s both have host %s",
-				 placed.v[i].name, j->name, host);
+			sim_fail("one job a host", "jobs %s and %s both have %s",
+				 placed.v[i].name, j->name, what);
 		}
 	}
 	memcpy(p.uuid, s->uuid, sizeof(p.uuid));
 	p.name = x_dup(j->name);
-	p.nodes = x_dup(j->nodes);
 	vec_push(&placed, p);
 }
 

@@ -282,6 +282,10 @@ static void look_at_standby(void)
 	      same(ask("leadership.standbys.#", "status"), "1") &&
 	      same(value("leadership.standbys.0.behind"), "0"));
 	ask_weftd(B);
+	ask_weftd(A);
+	expect(0, "a group of circuits", "circuit add h6.p0 h7.p0 --name bed");
+	ask_weftd(B);
+	await(20, "is known to the standby", same(ask("jobs.0.name", "job list"), "bed"));
 	expect(69, "the standby refuses a change", "apply -f fabric1.yaml");
 	has_error("and names the leader", "a\\.sock leads");
 	all_settled();

@@ -582,8 +582,9 @@ static void tell_circuits_half(void)
 	check(lines_of(map_of(SWITCH)) == n + 2, "and weftd, before there is new light");
 	finish(later);
 	control(SWITCH, "clear");
+	expect(0, "a third group goes its own way", "circuit add h6.p0 h7.p0 --name third");
 	expect(0, "it is made after all", "circuit add h2.p1 h4.p1 --name new --request-id n");
-	check(lines_of(map_of(SWITCH)) == n + 4, "and there");
+	check(lines_of(map_of(SWITCH)) == n + 6, "and there");
 	expect(0, "as all that should be, and no more", "verify");
 }
 
