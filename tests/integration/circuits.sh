@@ -52,6 +52,10 @@ holds 0,8 8,0 4,12 12,4 2,11 6,14 14,6 7,15 15,7
 tap "  beside circuits of the same hosts"
 expect 75 "a port of that job" weft circuit add dut.p6 tg1.p5 --name late
 has err "  which says so" 'pair'
+expect 2 "which is not free" weft circuit find dut.p6
+has out "  says who has it" 'held .*dut.p6 is held by .*job pair'
+expect 0 "one that is" weft circuit find tg1.p5
+expect 65 "one that is not there" weft circuit find tg1.p9
 expect 0 "ends" weft job release pair
 control ocs0 "fault ignore-port=o13" >"$T/out"
 expect 2 "in part" weft circuit add dut.p5 tg1.p5 dut.p7 tg1.p7 --name part --partial

@@ -123,12 +123,16 @@ static bool has_port(const Weft__V1__Job *j, const char *port)
 	return has;
 }
 
-/* All jobs that live; rpc_free_message() *out. */
-static int list_jobs(struct cli *c, Weft__V1__ListJobsResponse **out, struct err *err)
+/* All jobs that live, and who has a port (NULL: none is asked for); rpc_free_message() *out. */
+static int list_jobs(struct cli *c, const char *port, Weft__V1__ListJobsResponse **out,
+		     struct err *err)
 {
 	Weft__V1__ListJobsRequest q = WEFT__V1__LIST_JOBS_REQUEST__INIT;
 	ProtobufCMessage *answer = NULL;
-	int r = cli_unary(c, JOBS_METHOD("ListJobs"), &q.base,
+	int r;
+
+	q.port = port ? (char *)port : q.port;
+	r = cli_unary(c, JOBS_METHOD("ListJobs"), &q.base,
 			  &weft__v1__list_jobs_response__descriptor, CLI_CALL_MS, &answer, err);
 
 	*out = (Weft__V1__ListJobsResponse *)answer;
@@ -149,7 +153,7 @@ static void print_held(struct cli *c, const struct err *held)
 	out_str(o, "reason", "held");
 	out_str(o, "message", held->msg);
 	out_str(o, "port", port);
-	if (list_jobs(c, &m, &ignored) == 0) {
+	if (list_jobs(c, NULL, &m, &ignored) == 0) {
 		for (size_t i = 0; i < m->n_jobs; i++) {
 			if (has_port(m->jobs[i], port)) {
 				out_str(o, "group", m->jobs[i]->name);
@@ -313,7 +317,7 @@ int cmd_circuit_export(struct cli *c, struct err *err)
 {
 	Weft__V1__ListJobsResponse *m = NULL;
 	struct buf b = { 0 };
-	int r = list_jobs(c, &m, err);
+	int r = list_jobs(c, NULL, &m, err);
 
 	for (size_t i = 0; r == 0 && i < m->n_jobs; i++) {
 		const Weft__V1__Job *j = m->jobs[i];
@@ -340,13 +344,18 @@ int cmd_circuit_remove(struct cli *c, struct err *err)
 	Weft__V1__ReleaseJobRequest q = WEFT__V1__RELEASE_JOB_REQUEST__INIT;
 	Weft__V1__ListJobsResponse *m = NULL;
 	Weft__V1__Job *last = NULL;
-	int r = list_jobs(c, &m, err);
+	/* No name of a group has a dot. */
+	const bool by_port = strchr(c->argv[0], '.') != NULL;
+	int r = by_port ? list_jobs(c, c->argv[0], &m, err) : 0;
 
-	q.name = (char *)c->argv[0];
-	for (size_t i = 0; r == 0 && i < m->n_jobs; i++) {
-		if (has_port(m->jobs[i], c->argv[0])) {
+	q.name = by_port ? NULL : (char *)c->argv[0];
+	for (size_t i = 0; r == 0 && m && i < m->n_jobs; i++) {
+		if (has_port(m->jobs[i], m->port)) {
 			q.name = m->jobs[i]->name;
 		}
+	}
+	if (r == 0 && !q.name) {
+		r = err_set(err, WEFT_ENOTFOUND, "no group that was requested has %s", m->port);
 	}
 	if (r == 0) {
 		r = cli_follow_job(c, JOBS_METHOD("ReleaseJob"), &q.base, &last, NULL, err);
@@ -366,12 +375,10 @@ static const char *own_name(void)
 	return pw ? pw->pw_name : "";
 }
 
-/* Circuits that are wanted; port, who NULL: any. How many there are. */
-static int out_list(struct out *o, const Weft__V1__ListJobsResponse *m, const char *port,
-		    const char *who)
+/* Circuits that are wanted; port: its names, or ""; who NULL: any. */
+static void out_list(struct out *o, const Weft__V1__ListJobsResponse *m, const char *port,
+		     const char *who)
 {
-	int n = 0;
-
 	out_array(o, "circuits");
 	for (size_t i = 0; i < m->n_jobs; i++) {
 		const Weft__V1__Job *j = m->jobs[i];
@@ -382,44 +389,47 @@ static int out_list(struct out *o, const Weft__V1__ListJobsResponse *m, const ch
 		for (size_t k = 0; k < j->n_circuits; k++) {
 			const Weft__V1__CircuitState *s = j->circuits[k];
 
-			if (!port || strcmp(s->from, port) == 0 || strcmp(s->to, port) == 0) {
+			if (!port[0] || strcmp(s->from, port) == 0 || strcmp(s->to, port) == 0) {
 				out_circuit(o, j, s);
-				n++;
 			}
 		}
 	}
 	out_end(o);
-	return n;
 }
 
-static int print_list(struct cli *c, const char *port, const char *who, int *n, struct err *err)
+/* held: beside the circuits, who has the port. */
+static int print_list(struct cli *c, const char *port, const char *who, bool *held,
+		      struct err *err)
 {
 	Weft__V1__ListJobsResponse *m = NULL;
 	struct out *o;
-	int r = list_jobs(c, &m, err);
+	int r = list_jobs(c, port, &m, err);
 
 	if (r) {
 		return r;
 	}
 	o = out_new(c->format);
-	*n = out_list(o, m, port, who);
+	if (held) {
+		*held = m->held[0] != '\0';
+		out_str(o, "held", m->held);
+	}
+	out_list(o, m, m->port, who);
 	rpc_free_message(&m->base);
 	return cli_print(o, err);
 }
 
 int cmd_circuit_list(struct cli *c, struct err *err)
 {
-	int n;
-
-	return print_list(c, cli_opt(c, "port"), cli_has(c, "mine") ? own_name() : NULL, &n, err);
+	return print_list(c, cli_opt(c, "port"), cli_has(c, "mine") ? own_name() : NULL, NULL, err);
 }
 
-/* Status 2 when a circuit has it: a script asks whether it is free. */
+/* Status 2 when anybody has it: a script asks whether it is free. */
 int cmd_circuit_find(struct cli *c, struct err *err)
 {
-	int n = 0, r = print_list(c, c->argv[0], NULL, &n, err);
+	bool held = false;
+	int r = print_list(c, c->argv[0], NULL, &held, err);
 
-	return r == 0 && n > 0 ? CLI_PENDING : r;
+	return r == 0 && held ? CLI_PENDING : r;
 }
 
 static void show_renewed(const struct cli *c, struct out *o, const void *answer)

@@ -85,6 +85,23 @@ static int refuse_held(const struct jobs *jobs, const char *port, const char *ho
 	return err->code;
 }
 
+int circuits_held(const struct jobs *jobs, int port, int lanes, struct err *err)
+{
+	struct job_view v;
+	int r = 0;
+
+	job_view_init(&v, jobs);
+	job_view_mark(&v, jobs, NULL, 0);
+	job_view_mark_queued(&v, jobs);
+	for (int p = port; p < port + lanes && r == 0; p++) {
+		const char *holder = v.tx[p] ? v.tx[p] : v.rx[p];
+
+		r = holder ? refuse_held(jobs, v.f->ports[p].name, holder, err) : 0;
+	}
+	job_view_fini(&v);
+	return r;
+}
+
 static int check_side(int port, bool tx, void *arg, struct err *err)
 {
 	const struct side_search *s = arg;

@@ -122,15 +122,14 @@ static char *port_name(const struct model_fabric *f, int port, int lanes)
 	return name;
 }
 
-static int name_end(const struct model_fabric *f, const char *text, char **name, struct err *err)
+int port_by_names(const struct model_fabric *f, const char *text, char **name, int *port,
+		  int *lanes, struct err *err)
 {
-	int port, lanes;
-
-	if (model_find_port(f, text, &port, &lanes, err)) {
+	if (model_find_port(f, text, port, lanes, err)) {
 		err_hint(err, "a port is HOST.PORT, by names or labels");
 		return err->code = WEFT_EINVAL;
 	}
-	*name = port_name(f, port, lanes);
+	*name = port_name(f, *port, *lanes);
 	return 0;
 }
 
@@ -138,7 +137,7 @@ int named_request_init(struct named_request *n, const struct model_fabric *f,
 		       const Weft__V1__RequestJobRequest *q, struct err *err)
 {
 	const size_t count = q->n_circuits;
-	int r = 0;
+	int port, lanes, r = 0;
 
 	*n = (struct named_request){ .q = *q };
 	n->ends = x_new(count + 1, sizeof(*n->ends));
@@ -149,8 +148,10 @@ int named_request_init(struct named_request *n, const struct model_fabric *f,
 		n->q.circuits[i] = &n->ends[i];
 	}
 	for (size_t i = 0; i < count && r == 0; i++) {
-		if ((r = name_end(f, q->circuits[i]->from, &n->ends[i].from, err)) == 0) {
-			r = name_end(f, q->circuits[i]->to, &n->ends[i].to, err);
+		r = port_by_names(f, q->circuits[i]->from, &n->ends[i].from, &port, &lanes, err);
+		if (r == 0) {
+			r = port_by_names(f, q->circuits[i]->to, &n->ends[i].to, &port, &lanes,
+					  err);
 		}
 	}
 	return r;

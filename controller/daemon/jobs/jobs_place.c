@@ -176,6 +176,15 @@ void job_view_mark(struct job_view *v, const struct jobs *jobs, const char *cons
 	}
 }
 
+void job_view_mark_queued(struct job_view *v, const struct jobs *jobs)
+{
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		if (jobs->v.v[i]->s.state == STORE_JOB_QUEUED && jobs->v.v[i]->req->n_circuits) {
+			job_view_mark_job(v, jobs->v.v[i]);
+		}
+	}
+}
+
 bool job_is_silent(const struct job_view *v, const char *nodes)
 {
 	bool silent = false;

@@ -208,11 +208,7 @@ static int check_now(struct jobs *jobs, const Weft__V1__RequestJobRequest *q, st
 
 	job_view_init(&v, jobs);
 	job_view_mark(&v, jobs, NULL, 0);
-	for (size_t i = 0; i < jobs->v.n; i++) {
-		if (jobs->v.v[i]->s.state == STORE_JOB_QUEUED && jobs->v.v[i]->req->n_circuits) {
-			job_view_mark_job(&v, jobs->v.v[i]);
-		}
-	}
+	job_view_mark_queued(&v, jobs);
 	r = circuits_check(&v, jobs, q->name, q, err);
 	job_view_fini(&v);
 	return r == WEFT_EINVAL || (q->no_queue && !(takes && r == WEFT_EHELD)) ? r : 0;

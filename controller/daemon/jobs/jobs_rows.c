@@ -384,6 +384,23 @@ void jobs_out(const struct jobs *jobs, struct out *o)
 	out_end(o);
 }
 
+/* Who has the port that is asked for. WEFT_EINVAL: there is none. */
+static int look_up_port(const struct jobs *jobs, const char *text, Weft__V1__ListJobsResponse *m,
+			struct err *held, struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(jobs->env->apply);
+	int port, lanes, r;
+
+	if (!f) {
+		return err_set(err, WEFT_ENOTFOUND, "no configuration was ever applied");
+	}
+	r = port_by_names(f, text, &m->port, &port, &lanes, err);
+	if (r == 0 && circuits_held(jobs, port, lanes, held)) {
+		m->held = held->msg;
+	}
+	return r;
+}
+
 void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__ListJobsRequest *q = (const void *)msg;
@@ -391,7 +408,9 @@ void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg, void *
 	const struct jobs *jobs = arg;
 	struct job_row *rows = x_new(jobs->v.n + 1, sizeof(*rows));
 	Weft__V1__Job **list = x_new(jobs->v.n + 1, sizeof(*list));
-	struct err err = { 0 };
+	struct err err = { 0 }, held = { 0 };
+	char *const none = m.port;
+	const int r = q->port[0] ? look_up_port(jobs, q->port, &m, &held, &err) : 0;
 
 	m.jobs = list;
 	for (size_t i = 0; i < jobs->v.n; i++) {
@@ -405,7 +424,10 @@ void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg, void *
 			row_init(row, j);
 		}
 	}
-	call_answer(call, 0, &m.base, &err);
+	call_answer(call, r, &m.base, &err);
+	if (m.port != none) {
+		free(m.port);
+	}
 	for (size_t i = 0; i < m.n_jobs; i++) {
 		row_fini(&rows[i]);
 	}

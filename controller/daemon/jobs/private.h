@@ -156,6 +156,9 @@ struct named_request {
 	Weft__V1__CircuitEnds *ends;
 };
 
+/* A port by its names, from names or labels; owned by the caller. WEFT_EINVAL: there is none. */
+int port_by_names(const struct model_fabric *f, const char *text, char **name, int *port,
+		  int *lanes, struct err *err);
 /* WEFT_EINVAL: there is no such port. Fini also on error. */
 int named_request_init(struct named_request *n, const struct model_fabric *f,
 		       const Weft__V1__RequestJobRequest *q, struct err *err);
@@ -198,6 +201,8 @@ void job_view_fini(struct job_view *v);
 /* Marks hosts of jobs on switches that have circuits now, but for the n jobs of the
  * names in `except`, and of those that start. */
 void job_view_mark(struct job_view *v, const struct jobs *jobs, const char *const *except, int n);
+/* And the ports of groups of circuits that wait. */
+void job_view_mark_queued(struct job_view *v, const struct jobs *jobs);
 /* Marks the hosts and ports of one that starts. */
 void job_view_mark_job(struct job_view *v, const struct job *j);
 /* Whether a device that hosts of these names have ports on did not answer. O(ports). */
@@ -218,6 +223,8 @@ void job_mark_circuits(struct job_view *v, const struct job *j);
  * WEFT_EINFEASIBLE: it is drained; WEFT_EINVAL: never. */
 int circuits_check(struct job_view *v, const struct jobs *jobs, const char *name,
 		   const Weft__V1__RequestJobRequest *q, struct err *err);
+/* Who has a port or a lane of it, jobs that wait too, in a sentence: WEFT_EHELD. 0: it is free. */
+int circuits_held(const struct jobs *jobs, int port, int lanes, struct err *err);
 /* Ends jobs on request that have its ports. True when there are some. */
 bool circuits_take_ports(struct job_view *v, const struct job *j);
 /* The hosts of its ports as names, each once; owned by the caller. */
