@@ -28,7 +28,8 @@ enum entry_state {
 	ENTRY_FIGURES,	/* as ENTRY_LOW; breadth-first broadcast on it is known: `other` */
 	ENTRY_FORMULA,	/* its time is this, but for rounding, by an algorithm on coordinates */
 	ENTRY_PLAIN,	/* steps and T_B of breadth-first broadcast; something else that is made
-			 * may be faster, and the time is what that cannot be below */
+			 * may be faster, and the time is what that cannot be below; with a root
+			 * those of trees */
 	ENTRY_TIMED,	/* it has this time */
 	ENTRY_GIVEN,	/* was an answer already, or cannot be scheduled */
 };
@@ -562,6 +563,8 @@ static int predict(const struct coll_choices *c, const struct topo *t, struct co
 static int time_trees(struct coll_choices *c, struct finder_entry *e, const struct topo *t,
 		      struct err *err)
 {
+	const struct coll_want *w = &c->w;
+	int64_t n = w->q.n, low = e->time_ns;
 	struct coll_prediction p;
 	int rc = predict(c, t, &p, err);
 
@@ -571,9 +574,13 @@ static int time_trees(struct coll_choices *c, struct finder_entry *e, const stru
 	e->steps = p.steps;
 	e->num = p.num;
 	e->den = p.den;
-	e->algorithm = timed_by(c->w.q.kind)->name;
-	e->time_ns = time_of(&c->w.cost, e->ports, e->steps, e->num, e->den);
+	e->algorithm = timed_by(w->q.kind)->name;
+	e->time_ns = time_of(&w->cost, e->ports, e->steps, e->num, e->den);
 	e->state = ENTRY_TIMED;
+	if (!w->algorithm && n * (n - 1) <= COLL_MAKE_TRANSFERS && low < e->time_ns) {
+		e->time_ns = low;
+		e->state = ENTRY_PLAIN;
+	}
 	return 0;
 }
 

@@ -42,6 +42,7 @@ static const struct coll_algorithm algorithms[] = {
 	{ "trees", TREES, .options = OPTION(ROOT) | OPTION(TREE_BATCHES) | OPTION(LEAST_COST),
 	  .chooses_steps = true, .vary = COLL_VARY_TREE_BATCHES, .run = make_by_rooted,
 	  .predict = make_predict_trees },
+	{ "trimmed", TREES, .options = OPTION(ROOT), .run = make_by_trimmed },
 	{ "paths", PATHS, .options = OPTION(ROOT), .run = make_by_rooted },
 	{ "mixed-radix", COPIES, ON_COORDINATES,
 	  .options = OPTION(LEVELS) | OPTION(ROUNDS) | OPTION(PORTS),

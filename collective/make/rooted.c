@@ -52,6 +52,57 @@ int make_by_rooted(const struct coll_make_query *q, const struct coll_algorithm 
 	return offer_rooted(q, self, &cost, best, err);
 }
 
+/* Nodes times arcs up to which "auto" trims all-reduces, and transfers of these. */
+#define MAX_TRIMMED (1 << 22)
+#define MAX_WHOLE (1 << 21)
+
+/* Nothing where it is large, or not even half of its time, which one of its two phases takes, is
+ * fast enough. */
+static int offer_trimmed(const struct coll_make_query *q, const struct coll_algorithm *self,
+			 const struct coll_made *whole, struct coll_made *best, struct err *err)
+{
+	struct coll_made one = { .algorithm = self, .is_physical = true,
+				 .batches = whole->batches };
+	int64_t most = q->max_transfers > 0 ? q->max_transfers : MAX_WHOLE;
+	int rc;
+
+	if (best->sched && (whole->report.transfers > most ||
+			    (q->cost && whole->time_ns / 2 >= best->time_ns))) {
+		return 0;
+	}
+	rc = coll_trim(whole->sched, q->kind, q->root, &one.sched, err);
+	return rc ? rc : make_offer(q, &one, best, err);
+}
+
+/* Out of the fastest all-reduce; "auto" out of those that take little work to make, breadth first
+ * and on coordinates, where steps have a cost and trees are above their bound. */
+int make_by_trimmed(const struct coll_make_query *q, const struct coll_algorithm *self,
+		    struct coll_made *best, struct err *err)
+{
+	struct coll_make_query how = *q;
+	bool tries = q->cost && q->batches == 0 && best->sched &&
+		     (double)best->time_ns > (double)best->bound_ns * MET &&
+		     (int64_t)topo_n(q->topo) * topo_m(q->topo) <= MAX_TRIMMED;
+
+	how.kind = COLL_ALLREDUCE;
+	how.algorithm = q->algorithm ? NULL : coll_algorithm_find("bfb", COLL_ALLREDUCE);
+	for (int i = 0; i < 2 && (q->algorithm ? i == 0 : tries); i++) {
+		struct coll_made whole;
+		int rc = i == 0 ? coll_make(&how, &whole, err)
+				: coll_make_torus(&how, &whole, err);
+
+		if (rc == 0) {
+			rc = offer_trimmed(q, self, &whole, best, err);
+			coll_made_fini(&whole);
+		}
+		if (rc && q->algorithm) {
+			return rc;
+		}
+		err_clear(err);
+	}
+	return 0;
+}
+
 int make_predict_trees(const struct coll_make_query *q, struct coll_prediction *out,
 		       struct err *err)
 {

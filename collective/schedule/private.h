@@ -55,6 +55,9 @@ int coll_new_like(const struct coll_sched *s, enum coll_kind kind, struct topo *
 /* The same with the group of s; not with its embedding. */
 int coll_new_with_group(const struct coll_sched *s, enum coll_kind kind, struct topo *graph,
 			int chunks, struct coll_sched **out, struct err *err);
+/* An empty schedule with all that s has, which is not compact, but its transfers and light. */
+int coll_new_flat(const struct coll_sched *s, enum coll_kind kind, struct coll_sched **out,
+		  struct err *err);
 /* WEFT_EUNSUPPORTED for `what`, such as "reversing", when s is embedded. */
 int coll_refuse_embedded(const struct coll_sched *s, const char *what, struct err *err);
 

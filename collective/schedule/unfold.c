@@ -8,10 +8,11 @@
 #include "lib/base/alloc.h"
 
 /* An empty schedule like s, embedded and placed as s is, without routes and group. */
-static int begin(const struct coll_sched *s, struct coll_sched **out, struct err *err)
+static int begin(const struct coll_sched *s, enum coll_kind kind, struct coll_sched **out,
+		 struct err *err)
 {
 	struct topo *physical;
-	int rc = coll_new_like(s, s->kind, NULL, s->chunks, out, err);
+	int rc = coll_new_like(s, kind, NULL, s->chunks, out, err);
 
 	if (!rc) {
 		rc = coll_set_demands(*out, s->demands, err);
@@ -59,6 +60,14 @@ static int add_routes(const struct coll_sched *s, int by, struct coll_sched *out
 	return rc;
 }
 
+int coll_new_flat(const struct coll_sched *s, enum coll_kind kind, struct coll_sched **out,
+		  struct err *err)
+{
+	int rc = begin(s, kind, out, err);
+
+	return rc ? rc : add_routes(s, 0, *out, err);
+}
+
 static int add_images(const struct coll_sched *s, int by, struct coll_sched *out, struct err *err)
 {
 	int rc = by && coll_has_own_routes(s) ? 0 : add_routes(s, by, out, err);
@@ -93,7 +102,7 @@ int coll_unfold(const struct coll_sched *s, struct coll_sched **out, struct err 
 			       "more than %d cannot be written out", (long long)transfers,
 			       COLL_MAX_XFERS);
 	}
-	rc = begin(s, &all, err);
+	rc = begin(s, s->kind, &all, err);
 	for (int by = 0; by < topo_group_order(s->group) && !rc; by++) {
 		rc = add_images(s, by, all, err);
 	}
@@ -227,7 +236,7 @@ int coll_part_of(const struct coll_sched *s, int rank, struct coll_sched **out, 
 	int rc = check_rank(s, rank, err);
 
 	*out = NULL;
-	if (rc || (rc = begin(s, &part, err)) || (rc = fill_part(s, rank, part, err))) {
+	if (rc || (rc = begin(s, s->kind, &part, err)) || (rc = fill_part(s, rank, part, err))) {
 		coll_free(part);
 		return rc;
 	}

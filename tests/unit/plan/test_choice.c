@@ -268,8 +268,9 @@ static void rooted(void **state)
 		enum coll_kind kind;
 		const char *topology, *algorithm;
 	} rows[] = {
-		{ COLL_BROADCAST, "auto", "trees" }, { COLL_REDUCE, "auto", "trees" },
-		{ COLL_BROADCAST, "'C(8,{1,2})'", "trees" }, { COLL_SCATTER, "'K(4,4)'", "paths" },
+		{ COLL_BROADCAST, "auto", "trimmed" }, { COLL_REDUCE, "auto", "trimmed" },
+		{ COLL_BROADCAST, "'C(8,{1,2})'", "trimmed" },
+		{ COLL_SCATTER, "'K(4,4)'", "paths" },
 		{ COLL_GATHER, "Hypercube(3)", "paths" },
 	};
 
