@@ -153,6 +153,9 @@ find() {
 }
 find >"$T/first" && file=$(ls "$XDG_CACHE_HOME"/weft/frontier-64-5-*)
 tap "found, and kept"
+[[ $(jq -r .source "$T/first") == search && $(weft topology find -n 64 -d 4 --format json |
+	jq -r .source) == table ]]
+tap "where an answer is from"
 find >"$T/second" && cmp -s "$T/first" "$T/second"
 tap "the same from the cache"
 for damage in 's/^weft-frontier-8/weft-frontier-0/' '1s/ [^ ]* / 0.0.9 /' '3s/^[0-9]*/1/' '$d'; do

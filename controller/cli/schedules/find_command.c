@@ -287,7 +287,7 @@ static void out_groups(const struct cli *c, struct out *o, const struct coll_que
 	}
 }
 
-/* {nodes, degree, bidirectional, collective, steps_bound, bandwidth_bound, groups,
+/* {nodes, degree, bidirectional, collective, source, steps_bound, bandwidth_bound, groups,
  * bound_ns, best, points: [{steps, bandwidth_factor, bandwidth_optimal,
  * time_ns, ports, topology}], fastest}; times, best and fastest only with a cost. */
 static void out_frontier(const struct cli *c, struct out *o, const struct coll_query *q,
@@ -298,6 +298,7 @@ static void out_frontier(const struct cli *c, struct out *o, const struct coll_q
 	out_int(o, "degree", q->degree);
 	out_bool(o, "bidirectional", q->bidirectional);
 	out_str(o, "collective", coll_kind_name(q->kind));
+	out_str(o, "source", q->sets == 0 && coll_table_has(q) ? "table" : "search");
 	find_out_forward(o, p);
 	out_int(o, "steps_bound", f->steps_bound);
 	find_out_ratio(o, "bandwidth_bound", f->bound_num, f->bound_den);
