@@ -40,6 +40,7 @@ static const struct {
 	{ "PG(7)", 114, 8, 3, false },
 	{ "GQ(7)", 800, 8, 4, false },
 	{ "Paley(17)", 17, 8, 2, false },
+	{ "SlimFly(5)", 50, 7, 2, false },
 	{ "AG(16)", 512, 16, 4, false },
 	{ "Odd(8)", 6435, 8, 7, false },
 	{ "Johnson(8,4)", 70, 16, 4, false },

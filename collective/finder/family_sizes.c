@@ -62,6 +62,22 @@ static void add_tori(const struct finder_list *l, const char *text, int least, i
 	}
 }
 
+int finder_slim_fly(int n, int *ports)
+{
+	int q = 4, p = 2, left;
+
+	while (2 * q * q < n) {
+		q++;
+	}
+	*ports = q % 4 == 3 ? (3 * q + 1) / 2 : 3 * q / 2;
+	while (q % p) {
+		p++;
+	}
+	for (left = q; left % p == 0; left /= p) {
+	}
+	return 2 * q * q == n && left == 1 ? q : 0;
+}
+
 void finder_list_families(int n, int degree, bool both, struct finder_families *out)
 {
 	struct finder_list l = { n, degree, out };
@@ -79,6 +95,9 @@ void finder_list_families(int n, int degree, bool both, struct finder_families *
 	}
 	if (n > 2) {
 		add(&l, 2, n / 2, "Ring(%d)", n);
+	}
+	if ((k = finder_slim_fly(n, &half))) {
+		add(&l, half, 2, "SlimFly(%d)", k);
 	}
 	if (!both) {
 		add(&l, degree, n - 1, "UniRing(%d,%d)", degree, n);

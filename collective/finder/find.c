@@ -181,6 +181,15 @@ static int add_cycle_prefix(struct coll_finder *f, struct finder_candidates *set
 	return add_computed(f, set, &c);
 }
 
+/* 2 q^2 nodes of diameter 2: some half of Moore's bound, near the bound of bandwidth. */
+static int add_slim_fly(struct coll_finder *f, struct finder_candidates *set, int n, int d)
+{
+	struct finder_candidate c = { .steps = 0 };
+	int ports, q = finder_slim_fly(n, &ports);
+
+	return q && ports == d && finder_name(&c, "SlimFly(%d)", q) ? add_computed(f, set, &c) : 0;
+}
+
 /* `times` line graphs of c, which load `more` in a phase. */
 static void add_line(struct coll_finder *f, struct finder_candidates *set,
 		     const struct finder_candidate *c, int times, struct bfb_ratio more)
@@ -234,9 +243,7 @@ static int unidirectional(struct coll_finder *f, struct finder_candidates *set, 
 
 	add_optimal(f, set, n, d, false);
 	rc = add_kautz(f, set, n, d);
-	if (!rc) {
-		rc = add_cycle_prefix(f, set, n, d);
-	}
+	(void)(rc || (rc = add_cycle_prefix(f, set, n, d)) || (rc = add_slim_fly(f, set, n, d)));
 	for (int k = 1; d > 1 && base % d == 0 && base / d >= 2 && !rc; k++) {
 		base /= d;
 		add_lines(f, set, (int)base, d, k);
@@ -251,6 +258,9 @@ static int bidirectional(struct coll_finder *f, struct finder_candidates *set, i
 	int rc = 0;
 
 	add_optimal(f, set, n, d, true);
+	if ((rc = add_slim_fly(f, set, n, d))) {
+		return rc;
+	}
 	if (d % 2 == 0 && !finder_table_read(f, n, d / 2, false, &half)) {
 		rc = unidirectional(f, &half, n, d / 2);
 	}

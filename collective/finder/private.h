@@ -259,8 +259,11 @@ struct finder_families {
 	VEC(struct finder_family) list;
 };
 
-/* Complete and complete bipartite graphs, hypercubes, rings (one way unless `both`) and all tori
- * of n nodes and at most so many ports; nothing is built. Deterministic. */
+/* The q of SlimFly(q) with n nodes, and its ports; 0: there is none. O(sqrt n). */
+int finder_slim_fly(int n, int *ports);
+
+/* SlimFly, complete and complete bipartite graphs, hypercubes, rings (one way unless `both`) and
+ * all tori of n nodes and at most so many ports; nothing is built. Deterministic. */
 void finder_list_families(int n, int degree, bool both, struct finder_families *out);
 
 #endif

@@ -271,6 +271,71 @@ static void build_paley(struct topo_make *mk)
 	}
 }
 
+/* ---- graphs of McKay, Miller and Siran ---- */
+
+/* Powers of a primitive element x: of the first set the even ones, of the other x times those;
+ * where q is one less than a multiple of 4 both are half of that and its negatives. */
+static void find_differences(const struct topo_field *f, bool set[2][MAX_FIELD + 1])
+{
+	int x = 1, order = 0, power = 1, last = f->q % 4 == 3 ? (f->q + 1) / 4 : f->q / 2;
+
+	while (order < f->q - 1) {
+		x++;
+		for (order = 1, power = x; power != 1; order++) {
+			power = f->mul[power][x];
+		}
+	}
+	for (int i = 0; i < last; i++) {
+		for (int side = 0; side < 2; side++) {
+			int a = side ? f->mul[power][x] : power;
+
+			set[side][a] = true;
+			set[side][f->q % 4 == 3 ? negative(f, a) : a] = true;
+		}
+		power = f->mul[f->mul[power][x]][x];
+	}
+}
+
+static void measure_slim_fly(struct topo_make *mk)
+{
+	int64_t q = topo_number(mk, 0);
+
+	check_field(mk, MAX_FIELD);
+	if (!mk->rc && q < 4) {
+		topo_refuse(mk, mk->call->number[0].col, "order is %lld: expected 4 or more",
+			    (long long)q);
+	}
+	mk->size = topo_group_size(2 * q * q, q % 4 == 3 ? (3 * q + 1) / 2 : (3 * q) / 2);
+	mk->size.transitive = false;
+}
+
+/* Nodes (0, x, y) and (1, m, c): joined within a column by differences of its side, and
+ * where y = m x + c. B. D. McKay, M. Miller, J. Siran, J. Combin. Theory B 74 (1998). */
+static void build_slim_fly(struct topo_make *mk)
+{
+	struct topo_field f;
+	bool set[2][MAX_FIELD + 1] = { { false } };
+	int q;
+
+	field_init(&f, (int)topo_number(mk, 0));
+	q = f.q;
+	find_differences(&f, set);
+	for (int v = 0; v < 2 * q * q; v++) {
+		int side = v / (q * q), x = v / q % q, y = v % q;
+
+		for (int s = 1; s < q; s++) {
+			if (set[side][s]) {
+				topo_link(mk, v, v - y + add(&f, y, s));
+			}
+		}
+		for (int m = 0; m < q; m++) {
+			int mx = side ? f.mul[x][m] : negative(&f, f.mul[m][x]);
+
+			topo_link(mk, v, (1 - side) * q * q + m * q + add(&f, y, mx));
+		}
+	}
+}
+
 /* ---- points and lines ---- */
 
 #define MAX_COORDINATES 7
@@ -523,6 +588,8 @@ const struct topo_family topo_regular[] = {
 	  "ports", measure_crown, build_crown },
 	{ "Paley", "n", "Paley(q)", "differences that are squares in GF(q), "
 	  "(q-1)/2 ports", measure_paley, build_paley },
+	{ "SlimFly", "n", "SlimFly(q)", "2 q^2 nodes of diameter 2, of McKay, Miller and Siran; "
+	  "SlimFly(5) is Hoffman and Singleton's", measure_slim_fly, build_slim_fly },
 	{ "PG", "n", "PG(q)", "points and lines of the projective plane, q+1 "
 	  "ports; PG(2) is Heawood's graph", measure_plane, build_plane },
 	{ "AG", "n", "AG(q)", "points and lines of the affine plane less a "

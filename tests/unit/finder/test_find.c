@@ -275,7 +275,7 @@ static void test_sweep(void **state)
 	}
 }
 
-/* More ports than other nodes, and what no digraph of so many ports has: steps and T_B of all
+/* Families; more ports than other nodes, and what no digraph of so many has. Steps; T_B of all
  * ports, used or not. */
 static void test_dark_ports(void **state)
 {
@@ -288,6 +288,8 @@ static void test_dark_ports(void **state)
 		{ 4, 8, false, 2, 2, 1, 6, "Multi(K(4),2)" },
 		{ 4, 8, false, 4, 3, 2, 8, "Multi(K(2,2),4)" },
 		{ 4, 16, false, 2, 8, 5, 15, "Multi(K(4),5)" },
+		{ 50, 7, true, 4, 49, 25, 7, "SlimFly(5)" },
+		{ 98, 11, false, 4, 99, 49, 11, "SlimFly(7)" },
 		{ 10, 12, false, 2, 12, 5, 9, "K(10)" },
 		{ 10, 12, false, 4, 9, 5, 12, "Multi(Odd(3),4)" },
 		{ 6, 7, false, 4, 11, 6, 7, "DiC(6,{1,1,2,2,3,3,3})" },

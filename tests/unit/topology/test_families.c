@@ -95,6 +95,9 @@ static const struct {
 	/* Table 7 of the direct-connect topologies paper. */
 	{ "Johnson(4,2)", 6, 24, 4, 2, true, true, 0 },
 	{ "Paley(9)", 9, 36, 4, 2, true, true, 0 },
+	{ "SlimFly(4)", 32, 192, 6, 2, true, true, 0 },
+	{ "SlimFly(5)", 50, 350, 7, 2, true, true, 0 },
+	{ "SlimFly(7)", 98, 1078, 11, 2, true, false, 0 },
 	{ "Crown(5)", 10, 40, 4, 3, true, true, 0 },
 	{ "Dist(PG(2),3)", 14, 56, 4, 3, true, true, 0 },
 	{ "L2(Dist(PG(2),3))", 224, 896, 4, 5, false, false, 0 },
@@ -389,6 +392,8 @@ static void refusals(void **state)
 		{ "UL(K(2))", WEFT_EINVAL, "degree 1" },
 		{ "Paley(7)", WEFT_EINVAL, "multiple of 4" },
 		{ "Paley(21)", WEFT_EINVAL, "power of a prime" },
+		{ "SlimFly(6)", WEFT_EINVAL, "power of a prime" },
+		{ "SlimFly(3)", WEFT_EINVAL, "expected 4 or more" },
 		{ "GH(7)", WEFT_EINVAL, "at most 5" },
 		{ "BiRing(3,5)", WEFT_EINVAL, "even" },
 		{ "TwistedTorus(4,8,8)", WEFT_EINVAL, "twist is 8" },
@@ -475,7 +480,7 @@ static void help_matches_parser(void **state)
 			fail_msg("%s: %s", expr, err.msg);
 		}
 	}
-	assert_int_equal(n, 54);
+	assert_int_equal(n, 55);
 }
 
 /* Renaming symbols moves any word to any other; k steps make any of another. */
