@@ -22,6 +22,8 @@
 /* MODE_SAFE and MODE_UPDATE of weft.v1; see cli_read_mode(). */
 #define MODE { 0, "mode", "MODE", "safe: never take a port that holds a " \
 	"circuit weft did not make; update: displace it, and list it", "safe update" }
+#define OPTIMISE { 0, "optimise", NULL, "choose the topologies of jobs again, where that pays " \
+	"back in time", NULL }
 /* What all verbs take that change devices; read by common() of change.c. */
 #define CHANGE_OPTIONS \
 	{ 'm', "comment", "TEXT", "recorded in the history", NULL }, \
@@ -49,11 +51,11 @@ static const struct cli_option plan_options[] = {
 	{ 0, "keep", "SHARE", "what if this share of capacity had to stay in service",
 	  NULL },
 	{ 0, "offline", NULL, "without weftd: all devices are taken as empty", NULL },
-	END,
+	OPTIMISE, END,
 };
 
 static const struct cli_option apply_options[] = {
-	CONFIG, MODE, CHANGE_OPTIONS, END,
+	CONFIG, MODE, OPTIMISE, CHANGE_OPTIONS, END,
 };
 
 static const struct cli_option rollback_options[] = { CHANGE_OPTIONS, END };
@@ -97,8 +99,11 @@ static const struct cli_option external_options[] = {
 	{ 'n', "limit", "N", "the newest N (default: 100)", NULL }, END,
 };
 
-static const struct cli_option hold_options[] = {
-	{ 'm', "comment", "TEXT", "reason, shown by weft status", NULL }, END,
+static const struct cli_option drain_options[] = {
+	{ 'm', "comment", "TEXT", "reason, shown by weft status", NULL },
+	{ 0, "evacuate", NULL, "also move light away from it, where it has another way", NULL },
+	{ 0, "dry-run", NULL, "with --evacuate: only show what would move, and its cost", NULL },
+	END,
 };
 
 static const struct cli_option freeze_options[] = {
@@ -323,7 +328,7 @@ const struct cli_command cli_root[] = {
 	  "circuits that weft did not make, newest first", NULL, external_options, 0, 1, false,
 	  cmd_external_changes },
 	{ "drain", NULL, "WHAT", "Drain a host, a device or a port: no new circuits",
-	  NULL, hold_options, 1, 1, false, cmd_drain },
+	  NULL, drain_options, 1, 1, false, cmd_drain },
 	{ "undrain", NULL, "WHAT", "Allow new circuits there again", NULL, NULL, 1,
 	  1, false, cmd_undrain },
 	{ "freeze", NULL, "", "Emergency freeze: refuse every change", NULL,

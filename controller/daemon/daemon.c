@@ -369,9 +369,9 @@ static void on_add_jobs(struct model_config *config, void *arg)
 	jobs_add_requests(((struct daemon *)arg)->jobs, config);
 }
 
-static void on_restrict_base(const struct model_fabric *f, struct snapshot *s, void *arg)
+static void on_restrict_base(struct plan_request *r, void *arg)
 {
-	drain_restrict(((struct daemon *)arg)->drain, f, s);
+	drain_restrict(((struct daemon *)arg)->drain, r->fabric, r->evacuated, &r->snap);
 }
 
 static bool on_outdated(const struct plan_request *r, void *arg)

@@ -256,6 +256,10 @@ static const struct conf_key changes_keys[] = {
 				    .max = 168 * NS_PER_HOUR, .def = "1h",
 				    .help = "how long a change that lost a device waits for it, "
 					    "to be ended by itself; 0s: not at all" },
+	[CHANGES_PAYS_BACK] = { "pays-back-within", CONF_QUANTITY, .unit = UNIT_NS,
+				.max = 100000 * NS_PER_HOUR, .def = "1h",
+				.help = "time in which weft apply --optimise must have earned "
+					"the outage of another topology" },
 };
 
 /* false and true of one-way. */

@@ -167,6 +167,7 @@ static void build_changes(struct model_build *b, const struct conf_value *map)
 		.external = (enum model_external)(v[CHANGES_EXTERNAL].num + 1),
 		.restore_after_ns = v[CHANGES_RESTORE_AFTER].num,
 		.resume_within_ns = v[CHANGES_RESUME_WITHIN].num,
+		.pays_back_ns = v[CHANGES_PAYS_BACK].num,
 		.place = node ? node->at : (struct conf_place){ 0, 0 },
 	};
 }

@@ -231,6 +231,9 @@ struct model_changes {
 	/* after its end, a change that lost a device is ended as its journal says when the
 	 * device answers again; 0: never by itself */
 	int64_t resume_within_ns;
+	/* of a job's collectives as they are now, one after the other: another topology must
+	 * have earned its outage by then */
+	int64_t pays_back_ns;
 	struct conf_place place;
 };
 

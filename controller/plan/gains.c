@@ -12,6 +12,7 @@
 #include "controller/plan/private.h"
 #include "lib/base/alloc.h"
 #include "lib/base/number/units.h"
+#include "lib/base/vec.h"
 
 const char *plan_effect_name(enum plan_effect e)
 {
@@ -169,6 +170,48 @@ static bool goes_on(const struct plan *p, const struct plan_before *b)
 		}
 	}
 	return false;
+}
+
+/* Those of the jobs that do not earn their outage in time keep their topologies; false: all do. */
+static bool settle(const struct plan *p, bool *settled)
+{
+	bool any = false;
+
+	for (int i = 0; i < p->n_gains; i++) {
+		const struct plan_gain *g = &p->gains[i];
+		int64_t n = plan_payback(g);
+
+		if (g->effect == PLAN_CHANGES && !settled[g->job] && g->before_ns > 0 &&
+		    (g->after_ns >= g->before_ns || n < 0 ||
+		     n > p->fabric->changes.pays_back_ns / g->before_ns)) {
+			settled[g->job] = any = true;
+		}
+	}
+	return any;
+}
+
+int plan_optimise(const struct model_fabric *fabric, const struct plan_base *base,
+		  const struct plan *now, struct plan **out, struct err *err)
+{
+	bool *settled = x_new((size_t)fabric->n_jobs + 1, sizeof(*settled));
+	struct plan_base with = *base;
+	VEC(struct plan_before) before = { 0 };
+	int rc;
+
+	for (int i = 0; now && i < now->n_jobs; i++) {
+		vec_push(&before, plan_before_of(now, i));
+	}
+	with.settled = settled;
+	while ((rc = plan_make(fabric, &with, out, err)) == 0) {
+		plan_gains(*out, before.v, (int)before.n);
+		if (!settle(*out, settled)) {
+			break;
+		}
+		plan_free(*out);
+	}
+	vec_fini(&before);
+	free(settled);
+	return rc;
 }
 
 void plan_gains(struct plan *p, const struct plan_before *before, int n)

@@ -69,6 +69,9 @@ struct plan_light {
 	int n_held_in, n_held_out;	/* drained ones: what is lit there stays, and
 					 * nothing is made */
 	const int *held_in, *held_out;
+	int n_evacuated_in, n_evacuated_out;	/* likewise, and what is lit moves away where it
+						 * can */
+	const int *evacuated_in, *evacuated_out;
 	int n_dead;			/* ring: parts that failed, sorted */
 	const struct ring_fault *dead;
 	int n_losses, n_powers;		/* as far as they are known; sorted */
@@ -79,6 +82,15 @@ struct plan_light {
 /* SAFE: a port held by a circuit that weft did not make is not taken.
  * UPDATE: it is taken, and the plan names the circuit that is displaced. */
 enum plan_mode { PLAN_SAFE, PLAN_UPDATE };
+
+#define PLAN_PART_MAX (CONF_MAX_NAME + 16)	/* bytes of HOST.PORT, DEVICE.N */
+
+/* What a plan is made for. */
+enum plan_aim {
+	PLAN_REPAIR,		/* what was applied, by the fewest circuits */
+	PLAN_OPTIMISE,		/* topologies are chosen again, where that pays back within
+				 * fabric->changes.pays_back_ns */
+};
 
 /* How long things were seen to take to come back, which goes before what the
  * fabric says; 0: not known. */
@@ -109,6 +121,11 @@ struct plan_base {
 	char state_uuid[37];		/* of the store, "" when offline */
 	int64_t generation;
 	enum plan_mode mode;
+	enum plan_aim aim;
+	char evacuated[PLAN_PART_MAX];	/* what `observed` has such ports of, "": nothing; for
+					 * the plan's file */
+	const bool *settled;		/* [n_jobs] of PLAN_OPTIMISE: these keep their topology;
+					 * NULL: none */
 	bool no_floor;			/* fabric->changes' need not be kept */
 	bool is_rollback;			/* to what was: receivers that will get
 					 * too little do not stand against it */
@@ -316,6 +333,8 @@ struct plan {
 	char state_uuid[37];
 	int64_t generation;		/* made from this generation */
 	enum plan_mode mode;
+	enum plan_aim aim;
+	char evacuated[PLAN_PART_MAX];
 	bool is_rollback;			/* as in its base */
 	char digest[65];		/* SHA-256 hex over every device's
 					 * steps: equal digests, equal work */
@@ -495,6 +514,14 @@ void plan_gains(struct plan *p, const struct plan_before *before, int n);
  * is nothing to compare. Exact. O(1).
  */
 int64_t plan_payback(const struct plan_gain *g);
+/*
+ * plan_make for PLAN_OPTIMISE, with its gains: a job whose outage is not paid back in time by the
+ * collectives that it runs now keeps its topology, and the others are planned again. now: the
+ * plan of what was applied (plan_degraded), or NULL: nothing to compare with, and all are chosen
+ * again. The errors of plan_make. gains.c
+ */
+int plan_optimise(const struct model_fabric *fabric, const struct plan_base *base,
+		  const struct plan *now, struct plan **out, struct err *err);
 /* "stays", "changes", "begins", "ends". */
 const char *plan_effect_name(enum plan_effect e);
 
@@ -520,6 +547,8 @@ struct plan_file {
 	char state_uuid[37];	/* of the store, "" without one */
 	int64_t generation;	/* of the store, that it was made from */
 	enum plan_mode mode;
+	enum plan_aim aim;
+	char evacuated[PLAN_PART_MAX];
 	char digest[65];	/* plan.digest */
 	struct model_config config;
 };

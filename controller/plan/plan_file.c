@@ -101,6 +101,14 @@ void plan_file_write(const struct plan *p, struct buf *out)
 		   p->state_uuid, (long long)p->generation);
 	buf_printf(out, "  \"mode\": \"%s\",\n  \"digest\": \"%s\",\n",
 		   p->mode == PLAN_UPDATE ? "update" : "safe", p->digest);
+	if (p->aim == PLAN_OPTIMISE) {
+		buf_str(out, "  \"optimise\": true,\n");
+	}
+	if (p->evacuated[0]) {
+		buf_str(out, "  \"evacuated\": ");
+		out_json_quote(out, p->evacuated);
+		buf_str(out, ",\n");
+	}
 	write_devices(out, p);
 	write_requests(out, &p->fabric->config);
 	buf_printf(out, "  \"config_sha256\": \"%s\",\n  \"config_name\": ", p->fabric->text_hash);
@@ -212,6 +220,7 @@ static int read_fields(const json_t *root, struct plan_file *out, struct err *er
 	const char *format = text_field(root, "format", err), *state, *mode;
 	const char *digest, *name, *config;
 	const json_t *generation = json_object_get(root, "generation");
+	const json_t *evacuated = json_object_get(root, "evacuated");
 
 	if (!format || !(state = text_field(root, "state", err)) ||
 	    !(mode = text_field(root, "mode", err)) ||
@@ -237,6 +246,13 @@ static int read_fields(const json_t *root, struct plan_file *out, struct err *er
 		return err_set(err, WEFT_EINVAL, "plan file: mode: \"%.40s\" "
 			       "is not safe or update", mode);
 	}
+	if (evacuated && (!json_is_string(evacuated) ||
+			  json_string_length(evacuated) >= sizeof(out->evacuated))) {
+		return err_set(err, WEFT_EINVAL, "plan file: evacuated: not a name");
+	}
+	snprintf(out->evacuated, sizeof(out->evacuated), "%s",
+		 evacuated ? json_string_value(evacuated) : "");
+	out->aim = json_is_true(json_object_get(root, "optimise")) ? PLAN_OPTIMISE : PLAN_REPAIR;
 	strcpy(out->state_uuid, state);
 	strcpy(out->digest, digest);
 	out->generation = json_integer_value(generation);

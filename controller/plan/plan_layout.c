@@ -314,6 +314,7 @@ static const struct layout gain_layout = {
 static const struct layout plan_layout = {
 	sizeof(struct plan),
 	FIELDS(CHARS(plan, state_uuid), NUMBER(plan, generation), NUMBER(plan, mode),
+	       NUMBER(plan, aim), CHARS(plan, evacuated),
 	       FLAG(plan, is_rollback), CHARS(plan, digest), LIST(plan, jobs, n_jobs, &job_layout),
 	       LIST(plan, devices, n_devices, &device_layout),
 	       LIST(plan, stages, n_stages, &stage_layout),
@@ -617,7 +618,7 @@ static int check_all(const struct plan *p, struct err *err)
 	int rc = 0;
 
 	if (p->n_devices != f->n_devices || (p->n_jobs && p->n_jobs != f->n_jobs) ||
-	    !is_index(p->mode, PLAN_UPDATE + 1) ||
+	    !is_index(p->mode, PLAN_UPDATE + 1) || !is_index(p->aim, PLAN_OPTIMISE + 1) ||
 	    !is_index(p->downtime_source, PLAN_TIMES_SOME_LEARNED + 1)) {
 		rc = refuse(err, "as many devices or jobs, or a mode");
 	}

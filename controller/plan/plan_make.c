@@ -28,6 +28,8 @@ static struct plan *plan_new(const struct model_fabric *fabric, const struct pla
 	p->fabric = fabric;
 	p->generation = base->generation;
 	p->mode = base->mode;
+	p->aim = base->aim;
+	memcpy(p->evacuated, base->evacuated, sizeof(p->evacuated));
 	p->is_rollback = base->is_rollback;
 	snprintf(p->state_uuid, sizeof(p->state_uuid), "%s", base->state_uuid);
 	p->jobs = x_new(fabric->n_jobs + 1, sizeof(*p->jobs));
@@ -353,8 +355,9 @@ static bool is_of_use(const struct plan *p, const struct plan_base *base, const 
 	return some;
 }
 
-/* What is dark of a job and stays so, with the reason, which most often begins with its name. */
-static void warn_dark(struct plan *p, const struct plan_job *pj, const char *why)
+/* What is dark of a job and stays so, or is not to be where it is, with the reason, which most
+ * often begins with its name. */
+static void warn_left(struct plan *p, const struct plan_job *pj, const char *why)
 {
 	const char *name = p->fabric->jobs[pj->job].name;
 	size_t len = strlen(name);
@@ -363,9 +366,13 @@ static void warn_dark(struct plan *p, const struct plan_job *pj, const char *why
 	    strncmp(why + 4 + len, ": ", 2) == 0) {
 		why += 4 + len + 2;
 	}
-	plan_warn(p, "job %s: %d of its %d circuits cannot be brought back%s: %s", name,
-		  pj->loss->dead, pj->n_circuits, pj->loss->sched ?
-		  ", and its schedule goes round them" : "", why);
+	if (pj->loss) {
+		plan_warn(p, "job %s: %d of its %d circuits cannot be brought back%s: %s", name,
+			  pj->loss->dead, pj->n_circuits, pj->loss->sched ?
+			  ", and its schedule goes round them" : "", why);
+	} else {
+		plan_warn(p, "job %s: not all of its light can move away: %s", name, why);
+	}
 }
 
 static void warn_stayers(struct plan *p, const struct stayers *s)
@@ -374,8 +381,8 @@ static void warn_stayers(struct plan *p, const struct stayers *s)
 		if (s->stays[i] && p->jobs[i].is_ring) {
 			plan_warn(p, "job %s cannot be repaired, and stays as it is: %s",
 				  p->fabric->jobs[i].name, s->why[i].msg);
-		} else if (s->stays[i] && p->jobs[i].loss) {
-			warn_dark(p, &p->jobs[i], s->why[i].msg);
+		} else if (s->stays[i]) {
+			warn_left(p, &p->jobs[i], s->why[i].msg);
 		}
 	}
 }

@@ -69,16 +69,24 @@ static bool has_port(int n, const int *ports, int port)
 	return false;
 }
 
+bool plan_works(const struct plan_light *seen, bool in, int port)
+{
+	return in ? !has_port(seen->n_bad_in, seen->bad_in, port) &&
+			    !has_port(seen->n_evacuated_in, seen->evacuated_in, port)
+		  : !has_port(seen->n_bad_out, seen->bad_out, port) &&
+			    !has_port(seen->n_evacuated_out, seen->evacuated_out, port);
+}
+
 bool plan_may_light(const struct plan_light *seen, bool either, bool in, int port)
 {
 	bool open = true;
 
 	if (in || either) {
-		open = !has_port(seen->n_bad_in, seen->bad_in, port) &&
+		open = plan_works(seen, true, port) &&
 		       !has_port(seen->n_held_in, seen->held_in, port);
 	}
 	if (!in || either) {
-		open = open && !has_port(seen->n_bad_out, seen->bad_out, port) &&
+		open = open && plan_works(seen, false, port) &&
 		       !has_port(seen->n_held_out, seen->held_out, port);
 	}
 	return open;

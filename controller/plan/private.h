@@ -68,6 +68,8 @@ bool plan_is_lit(const struct plan_light *light, struct optics_xc xc);
 /* The host at its end hears nothing of it. O(log). */
 bool plan_is_silent(const struct plan_light *light, struct optics_xc xc);
 
+/* A port where a circuit may be, or stay: neither failed nor evacuated. plan_value.c */
+bool plan_works(const struct plan_light *seen, bool in, int port);
 /* A port where a circuit may be made: neither failed nor drained; either: as for
  * plan_has_died. O(ports that are). plan_value.c */
 bool plan_may_light(const struct plan_light *seen, bool either, bool in, int port);

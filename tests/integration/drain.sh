@@ -52,6 +52,29 @@ expect 0 "and is" weft apply
 control ocs0 map | diff "$T/map" -
 tap "all is as before"
 
+# Light moves away only when it is asked to, and the cost is told first.
+sets() { control ocs0 "log 0" | grep -c ' session made '; }
+expect 64 "a dry run of a drain" weft drain h1.p0 --dry-run
+port=$(grep -m 1 '^2,\|^3,' "$T/map" | cut -d, -f1)
+part=h1.p$((port - 2))
+made=$(sets)
+expect 2 "what would move, and its cost" weft drain $part --evacuate --dry-run
+has out "is told" '2 to add, 2 to delete, 2 kept'
+[[ $(sets) == "$made" && $(weft status --format json | jq '.holds | length') == 0 ]]
+tap "nothing is drained or moved by it"
+expect 0 "the port is emptied" weft drain $part --evacuate -m lens
+has out "what it costs is told" '2 to add, 2 to delete, 2 kept'
+control ocs0 map >"$T/now"
+! grep -q "^$port,\|,$port$" "$T/now" && [[ $(grep -c , "$T/now") == 4 && $(sets) == $((made + 2)) ]]
+tap "it has no light, and 2 circuits were made elsewhere"
+expect 0 "what cannot move" weft drain h1 --evacuate --format json
+has err "stays, and is named" 'job .*: not all of its light can move away: .* h1'
+control ocs0 map | diff "$T/now" -
+tap "as it was"
+weft undrain h1 >/dev/null
+expect 0 "it is given back" weft undrain $part
+has err "and what comes back with it" 'weft apply would make 0 circuits'
+
 expect 0 "a host is drained" weft drain n3
 expect 75 "no new job on its ring" weft apply -f "$T/three.yaml"
 has err "which says why" 'n3 is drained by .*: no program of job gather'

@@ -229,6 +229,7 @@ void cli_out_hops(struct out *o, const char *key, const struct rwa_mesh *m,
 /* ---- plan_view.c: a plan told in parts ---- */
 
 struct plan_view {
+	bool full, commands;			/* how it is shown: no list is cut; what is sent */
 	VEC(Weft__V1__PlanResponse *) parts;	/* owned; the rest points into them */
 	Weft__V1__PlanSummary *summary;		/* NULL: none came yet */
 	Weft__V1__PlanOutages *outages;		/* NULL: not asked for */
@@ -244,7 +245,7 @@ struct plan_view {
 int plan_view_add(struct plan_view *v, const Weft__V1__PlanResponse *part, struct err *err);
 /* Frees all parts; a zeroed view is fine. */
 void plan_view_fini(struct plan_view *v);
-/* Prints as --format and --full ask. Tables: what changes by device ('+' add,
+/* Prints as --format and the view ask. Tables: what changes by device ('+' add,
  * '-' delete, '~' replace, '!' warning), jobs, tuning, stages, summary, then
  * lightpaths and commands where asked for. Programs get the messages.
  * WEFT_EINVAL without a summary. */
@@ -327,6 +328,14 @@ void cli_stop_on_signals(void);
  * limit). */
 int cli_fetch_plan(struct cli *c, Weft__V1__Mode mode, int timeout_ms, struct buf *out,
 		   struct err *err);
+/* weftd's plan, in v, which plan_view_fini() frees, also after an error. f: the configuration to
+ * plan, NULL: that in force. plan_command.c */
+int cli_plan(struct cli *c, const struct model_fabric *f, Weft__V1__PlanRequest *req,
+	     struct plan_view *v, struct err *err);
+/* Says what the plan warns of. plan_command.c */
+void cli_warn_plan(const struct cli *c, const struct plan_view *v);
+/* Applies a plan file as weft apply does. change.c */
+int cli_apply_plan(struct cli *c, const struct buf *file, const char *comment, struct err *err);
 /* The configuration in force, as a plan of it quotes it, in at most timeout_ms (0: no limit).
  * model_free() it. */
 int cli_fetch_fabric(struct cli *c, int timeout_ms, struct model_fabric **out, struct err *err);

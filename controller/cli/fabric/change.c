@@ -234,6 +234,51 @@ static int read_source(struct cli *c, Weft__V1__ApplyRequest *req, char **data, 
 	return r;
 }
 
+/* With --optimise: a plan of the file, or of the configuration in force, that may choose
+ * topologies again. */
+static int read_optimised(struct cli *c, Weft__V1__ApplyRequest *to, char **data, struct err *err)
+{
+	Weft__V1__PlanRequest req = WEFT__V1__PLAN_REQUEST__INIT;
+	const char *path = cli_opt(c, "file");
+	struct model_fabric *f = NULL;
+	struct plan_view v = { 0 };
+	int r;
+
+	path = path || c->argc == 0 ? path : c->argv[0];
+	if (path && (r = cli_load_fabric(path, &f, err))) {
+		return r;
+	}
+	req.mode = to->mode;
+	req.want_file = req.optimise = true;
+	r = cli_plan(c, f, &req, &v, err);
+	model_free(f);
+	if (r == 0) {
+		to->source_case = WEFT__V1__APPLY_REQUEST__SOURCE_PLAN_FILE;
+		to->plan_file.len = v.file.len;
+		*data = buf_steal(&v.file);
+		to->plan_file.data = (uint8_t *)*data;
+	}
+	plan_view_fini(&v);
+	return r;
+}
+
+int cli_apply_plan(struct cli *c, const struct buf *file, const char *comment, struct err *err)
+{
+	char id[2 * ID_BYTES + 1];
+	Weft__V1__ApplyRequest req;
+	int r = new_request_id(id, err);
+
+	if (r) {
+		return r;
+	}
+	weft__v1__apply_request__init(&req);
+	req.request_id = id;
+	req.comment = (char *)comment;
+	req.source_case = WEFT__V1__APPLY_REQUEST__SOURCE_PLAN_FILE;
+	req.plan_file = (ProtobufCBinaryData){ file->len, (uint8_t *)file->data };
+	return run_change(c, CLI_METHOD("Apply"), &req.base, req.request_id, err);
+}
+
 int cmd_apply(struct cli *c, struct err *err)
 {
 	char id[2 * ID_BYTES + 1];
@@ -248,7 +293,8 @@ int cmd_apply(struct cli *c, struct err *err)
 				     err)) ||
 	    (r = common(c, &req.comment, &req.request_id, id,
 			&req.confirm_within_ns, err)) ||
-	    (r = read_source(c, &req, &data, err))) {
+	    (r = cli_has(c, "optimise") ? read_optimised(c, &req, &data, err)
+					: read_source(c, &req, &data, err))) {
 		free(data);
 		return r;
 	}

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maintenance: parts drained, the fabric frozen, ports set and devices
- * recovered by hand. */
+/*
+ * Maintenance: parts drained and emptied, the fabric frozen, ports set and devices recovered by
+ * hand.
+ *
+ * What is to be emptied is drained first, so that nothing new comes there between the plan that is
+ * shown and the change that carries it out.
+ */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,22 +37,79 @@ static int call_hold(struct cli *c, const char *method, const ProtobufCMessage *
 			show_holds, err);
 }
 
+/* What moves away from the part, and what that costs; then it does, unless nothing can. */
+static int evacuate(struct cli *c, const char *reason, struct err *err)
+{
+	Weft__V1__PlanRequest req = WEFT__V1__PLAN_REQUEST__INIT;
+	bool dry = cli_has(c, "dry-run");
+	struct plan_view v = { 0 };
+	char comment[256];
+	int r;
+
+	snprintf(comment, sizeof(comment), "evacuates %s%s%s", c->argv[0], reason[0] ? ": " : "",
+		 reason);
+	req.evacuate = c->argv[0];
+	req.want_file = !dry;
+	if ((r = cli_plan(c, NULL, &req, &v, err))) {
+		goto out;
+	}
+	cli_warn_plan(c, &v);
+	if (dry || c->format == OUT_TABLE) {
+		r = plan_view_print(c, &v, err);
+	}
+	if (r == 0 && dry) {
+		r = v.summary->nothing_to_do ? 0 : CLI_PENDING;
+	} else if (r == 0 && !v.summary->nothing_to_do) {
+		r = cli_apply_plan(c, &v.file, comment, err);
+	}
+out:
+	plan_view_fini(&v);
+	return r;
+}
+
 int cmd_drain(struct cli *c, struct err *err)
 {
 	Weft__V1__DrainRequest req = WEFT__V1__DRAIN_REQUEST__INIT;
 	const char *reason = cli_opt(c, "comment");
+	ProtobufCMessage *answer = NULL;
+	int r;
 
 	req.target = c->argv[0];
 	req.reason = (char *)(reason ? reason : "");
-	return call_hold(c, CLI_METHOD("Drain"), &req.base, err);
+	if (cli_has(c, "dry-run") && !cli_has(c, "evacuate")) {
+		return err_set(err, WEFT_EUSAGE, "weft drain: --dry-run is of --evacuate: a drain "
+			       "alone moves nothing");
+	}
+	if (!cli_has(c, "evacuate")) {
+		return call_hold(c, CLI_METHOD("Drain"), &req.base, err);
+	}
+	if (!cli_has(c, "dry-run")) {
+		r = cli_unary(c, CLI_METHOD("Drain"), &req.base,
+			      &weft__v1__drain_response__descriptor, CLI_CALL_MS, &answer, err);
+		if (r) {
+			return r;
+		}
+		rpc_free_message(answer);
+	}
+	return evacuate(c, req.reason, err);
 }
 
+/* Also says what an apply would bring back: that it is not known is no error. */
 int cmd_undrain(struct cli *c, struct err *err)
 {
 	Weft__V1__UndrainRequest req = WEFT__V1__UNDRAIN_REQUEST__INIT;
+	Weft__V1__PlanRequest plan = WEFT__V1__PLAN_REQUEST__INIT;
+	struct plan_view v = { 0 };
+	int r;
 
 	req.target = c->argv[0];
-	return call_hold(c, CLI_METHOD("Undrain"), &req.base, err);
+	r = call_hold(c, CLI_METHOD("Undrain"), &req.base, err);
+	if (r == 0 && cli_plan(c, NULL, &plan, &v, &(struct err){ 0 }) == 0 && v.summary) {
+		cli_say(c, CLI_NORMAL, "weft apply would make %d circuit%s", v.summary->add,
+			v.summary->add == 1 ? "" : "s");
+	}
+	plan_view_fini(&v);
+	return r;
 }
 
 /* With --now it ends when the change that ran has been taken back. */

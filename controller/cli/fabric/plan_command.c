@@ -75,29 +75,18 @@ static int on_part(const ProtobufCMessage *msg, void *arg)
 
 /* weftd plans against what it knows of the devices; f NULL: the configuration
  * in force. The parts arrive in v while the call runs. */
-static int plan_online(const struct cli *c, struct rpc_client *client, const struct model_fabric *f,
-		       Weft__V1__Mode mode, struct plan_view *v, struct err *err)
+static int ask(struct rpc_client *client, const struct model_fabric *f, Weft__V1__PlanRequest *req,
+	       struct plan_view *v, struct err *err)
 {
-	Weft__V1__PlanRequest req = WEFT__V1__PLAN_REQUEST__INIT;
 	struct reception rec = { .view = v };
 	int r;
 
 	if (f) {
-		req.name = f->config.name;
-		req.config.data = (uint8_t *)f->config.text;
-		req.config.len = f->config.len;
+		req->name = f->config.name;
+		req->config.data = (uint8_t *)f->config.text;
+		req->config.len = f->config.len;
 	}
-	req.mode = mode;
-	/* A plan file quotes the fabric and can be large: it is sent only
-	 * when it is to be written. */
-	req.want_file = cli_has(c, "output");
-	req.want_commands = cli_has(c, "commands");
-	req.want_lightpaths = plan_light_wanted(c);
-	req.want_picture = cli_has(c, "svg");
-	if (cli_has(c, "keep")) {
-		req.keep = (char *)cli_opt(c, "keep");
-	}
-	r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
+	r = rpc_client_call(client, CLI_METHOD("Plan"), &req->base,
 			    &weft__v1__plan_response__descriptor,
 			    0, on_part, &rec, NULL, err);
 	/* The callback ended the call: its error is the cause. */
@@ -106,6 +95,50 @@ static int plan_online(const struct cli *c, struct rpc_client *client, const str
 		r = rec.err.code;
 	}
 	return r;
+}
+
+/* As the options of weft plan say. */
+static int plan_online(const struct cli *c, struct rpc_client *client, const struct model_fabric *f,
+		       Weft__V1__Mode mode, struct plan_view *v, struct err *err)
+{
+	Weft__V1__PlanRequest req = WEFT__V1__PLAN_REQUEST__INIT;
+
+	req.mode = mode;
+	/* A plan file quotes the fabric and can be large: it is sent only
+	 * when it is to be written. */
+	req.want_file = cli_has(c, "output");
+	req.optimise = cli_has(c, "optimise");
+	req.want_commands = cli_has(c, "commands");
+	req.want_lightpaths = plan_light_wanted(c);
+	req.want_picture = cli_has(c, "svg");
+	if (cli_has(c, "keep")) {
+		req.keep = (char *)cli_opt(c, "keep");
+	}
+	return ask(client, f, &req, v, err);
+}
+
+int cli_plan(struct cli *c, const struct model_fabric *f, Weft__V1__PlanRequest *req,
+	     struct plan_view *v, struct err *err)
+{
+	struct rpc_client *client = NULL;
+	int r = cli_connect(c, &client, err);
+
+	if (r == 0) {
+		r = ask(client, f, req, v, err);
+	}
+	rpc_client_close(client);
+	return r;
+}
+
+void cli_warn_plan(const struct cli *c, const struct plan_view *v)
+{
+	for (size_t i = 0; v->summary && i < v->summary->n_unreachable; i++) {
+		cli_say(c, CLI_NORMAL, "%s does not answer: planned from its last reading",
+			v->summary->unreachable[i]);
+	}
+	for (size_t i = 0; v->summary && i < v->summary->n_warnings; i++) {
+		cli_say(c, CLI_NORMAL, "warning: %s", v->summary->warnings[i]);
+	}
 }
 
 /* Asks weftd when it listens; else, with a file, plans here. */
@@ -123,7 +156,7 @@ static int make_plan(struct cli *c, const struct model_fabric *f,
 		return plan_offline(c, f, mode, v, err);
 	}
 	r = cli_connect(c, &client, err);
-	if (r == WEFT_EUNAVAIL && f && !cli_has(c, "keep")) {
+	if (r == WEFT_EUNAVAIL && f && !cli_has(c, "keep") && !cli_has(c, "optimise")) {
 		cli_say(c, CLI_NORMAL, "%s: planning against dark devices", err->msg);
 		err_clear(err);
 		return plan_offline(c, f, mode, v, err);
@@ -148,6 +181,10 @@ static int load(struct cli *c, struct model_fabric **f, struct err *err)
 	}
 	if (!path && c->argc > 0) {
 		path = c->argv[0];
+	}
+	if (cli_has(c, "optimise") && cli_has(c, "offline")) {
+		return err_set(err, WEFT_EUSAGE, "weft plan: --optimise is against what weftd has "
+			       "applied: no --offline");
 	}
 	if (cli_has(c, "keep") && (cli_has(c, "output") || cli_has(c, "offline"))) {
 		return err_set(err, WEFT_EUSAGE, "weft plan: --keep asks weftd "
@@ -197,19 +234,13 @@ int cmd_plan(struct cli *c, struct err *err)
 {
 	const char *output = cli_opt(c, "output");
 	struct model_fabric *f = NULL;
-	struct plan_view v = { 0 };
+	struct plan_view v = { .full = cli_has(c, "full"), .commands = cli_has(c, "commands") };
 	int r = cli_check_svg(cli_opt(c, "svg"), err);
 
 	if (r || (r = load(c, &f, err)) || (r = make_plan(c, f, &v, err))) {
 		goto out;
 	}
-	for (size_t i = 0; v.summary && i < v.summary->n_unreachable; i++) {
-		cli_say(c, CLI_NORMAL, "%s does not answer: planned from its last reading",
-			v.summary->unreachable[i]);
-	}
-	for (size_t i = 0; v.summary && i < v.summary->n_warnings; i++) {
-		cli_say(c, CLI_NORMAL, "warning: %s", v.summary->warnings[i]);
-	}
+	cli_warn_plan(c, &v);
 	if (output) {
 		/* It quotes the fabric, and says what devices hold. */
 		r = file_write_atomic(output, buf_cstr(&v.file), v.file.len, FILE_PRIVATE, err);

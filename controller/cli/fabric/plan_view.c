@@ -285,7 +285,7 @@ static void render_jobs(const struct plan_view *v, struct buf *b)
 static int print_table(struct cli *c, const struct plan_view *v, struct err *err)
 {
 	struct pen p = { .colour = cli_colour(c, STDOUT_FILENO),
-			 .full = cli_has(c, "full") };
+			 .full = v->full };
 	int r;
 
 	for (size_t i = 0; i < v->devices.n; i++) {
@@ -324,7 +324,7 @@ static void out_plan(const struct cli *c, struct out *o, const struct plan_view 
 		msg_out_fields(o, v->outages, NULL);
 		out_end(o);
 	}
-	if (cli_has(c, "commands")) {
+	if (v->commands) {
 		msg_out_list(o, "commands", (void *const *)v->batches.v, v->batches.n);
 	}
 }

@@ -39,9 +39,14 @@ bool drain_has_host(const struct drain *d, const struct model_fabric *f, int hos
 /* WEFT_ESTALE where a host's port, or what it reaches, is drained. O(entries). */
 int drain_check_port(const struct drain *d, const struct model_fabric *f, int port,
 		     struct err *err);
-/* Takes drained ports without a circuit from what planning f may use: adds them to
- * the unusable ports of s, which is of f. */
-void drain_restrict(const struct drain *d, const struct model_fabric *f, struct snapshot *s);
+/* Takes what is drained, and the part of the name evacuated ("": none), from what planning f may
+ * use: ports without light are unusable ones of s, which is of f, and others held or to be
+ * emptied. */
+void drain_restrict(const struct drain *d, const struct model_fabric *f, const char *evacuated,
+		    struct snapshot *s);
+/* HOST, HOST.PORT, DEVICE or DEVICE.N of the present fabric; WEFT_ENOTFOUND: it is none, or there
+ * is no fabric. O(names). */
+int drain_check_name(const struct drain *d, const char *what, struct err *err);
 /* Freezes the fabric, as Freeze does: durable, and told. out->holds is the caller's to
  * free, also on error. */
 int drain_freeze(struct drain *d, const struct rpc_call *call, const char *reason,

@@ -547,6 +547,10 @@ static int ask_partners(struct changes *all, struct rpc_call *call, const struct
 				   .ignore_floor = pr->ignore_floor };
 
 	snprintf(q.digest, sizeof(q.digest), "%s", digest);
+	if (pr->aim != PLAN_REPAIR || pr->evacuated[0]) {
+		return err_set(err, WEFT_EUNSUPPORTED, "several weftd lead this fabric: to "
+			       "optimise or evacuate it is not supported");
+	}
 	if (order->confirm_within_ns) {
 		return err_set(err, WEFT_EUNSUPPORTED, "several weftd lead this fabric: a change "
 			       "that waits for its confirmation is not supported");
@@ -671,6 +675,8 @@ static int apply_plan_file(struct changes *all, struct rpc_call *call,
 	}
 	if (r == 0) {
 		pr->mode = f.mode;
+		pr->aim = f.aim;
+		snprintf(pr->evacuated, sizeof(pr->evacuated), "%s", f.evacuated);
 		r = start_change(all, call, q, pr, f.digest, err);
 	}
 	plan_file_fini(&f);

@@ -224,38 +224,45 @@ int drain_check_plan(const struct drain *d, const struct plan *p, struct err *er
 
 /* ---- what the planner may use -------------------------------------------- */
 
-/* The ports of one side that are drained: those without light cannot be used, and the others
- * are held. */
-static void add_drained(const struct drain *d, const struct model_fabric *f,
-			const struct model_device *md, bool is_in, const bool *lit,
-			struct plan_light *l)
+/* Behind the n of a list. */
+static void add_port(const int **list, int *n, int port)
 {
-	const int **bad = is_in ? &l->bad_in : &l->bad_out;
-	const int **held = is_in ? &l->held_in : &l->held_out;
-	int *n_bad = is_in ? &l->n_bad_in : &l->n_bad_out;
-	int *n_held = is_in ? &l->n_held_in : &l->n_held_out;
-	int n = is_in ? md->n_in : md->n_out;
-	int *v = x_grow((void *)*bad, (size_t)*n_bad + n + 1, sizeof(*v));
-	int *w = x_grow((void *)*held, (size_t)n + 1, sizeof(*w));
+	int *v = x_grow((void *)*list, (size_t)*n + 1, sizeof(*v));
 
-	*bad = v;
-	*held = w;
-	*n_held = 0;
-	for (int i = 0; i < n; i++) {
-		if (!find_side(d, f, md, is_in ? md->in_port : md->out_port, i)) {
+	v[(*n)++] = port;
+	*list = v;
+}
+
+/* The ports of one side that are drained or to be emptied: those without light cannot be used. */
+static void add_drained(const struct drain *d, const struct drain *emptied,
+			const struct model_fabric *f, const struct model_device *md, bool is_in,
+			const bool *lit, struct plan_light *l)
+{
+	const int *far_ends = is_in ? md->in_port : md->out_port;
+
+	for (int i = 0; i < (is_in ? md->n_in : md->n_out); i++) {
+		bool moves = find_side(emptied, f, md, far_ends, i);
+
+		if (!moves && !find_side(d, f, md, far_ends, i)) {
 			continue;
 		}
-		if (lit[i]) {
-			w[(*n_held)++] = i;
+		if (!lit[i]) {
+			add_port(is_in ? &l->bad_in : &l->bad_out,
+				 is_in ? &l->n_bad_in : &l->n_bad_out, i);
+		} else if (moves) {
+			add_port(is_in ? &l->evacuated_in : &l->evacuated_out,
+				 is_in ? &l->n_evacuated_in : &l->n_evacuated_out, i);
 		} else {
-			v[(*n_bad)++] = i;
+			add_port(is_in ? &l->held_in : &l->held_out,
+				 is_in ? &l->n_held_in : &l->n_held_out, i);
 		}
 	}
 }
 
 /* Both sides of one device. */
-static void restrict_device(const struct drain *d, const struct model_fabric *f,
-			    const struct model_device *md, struct plan_light *l)
+static void restrict_device(const struct drain *d, const struct drain *emptied,
+			    const struct model_fabric *f, const struct model_device *md,
+			    struct plan_light *l)
 {
 	bool *in = x_new((size_t)md->n_in + 1, 1);
 	bool *out = x_new((size_t)md->n_out + 1, 1);
@@ -270,17 +277,21 @@ static void restrict_device(const struct drain *d, const struct model_fabric *f,
 			out[xc.in < md->n_out ? xc.in : xc.out] |= md->any_to_any;
 		}
 	}
-	add_drained(d, f, md, true, in, l);
-	add_drained(d, f, md, false, out, l);
+	add_drained(d, emptied, f, md, true, in, l);
+	add_drained(d, emptied, f, md, false, out, l);
 	free(in);
 	free(out);
 }
 
-void drain_restrict(const struct drain *d, const struct model_fabric *f, struct snapshot *s)
+void drain_restrict(const struct drain *d, const struct model_fabric *f, const char *evacuated,
+		    struct snapshot *s)
 {
-	for (int i = 0; i < s->n && d->n_holds > 0 && s->observed; i++) {
+	struct store_drain one = { .what = (char *)evacuated };
+	const struct drain emptied = { .holds = &one, .n_holds = evacuated[0] ? 1 : 0 };
+
+	for (int i = 0; i < s->n && d->n_holds + emptied.n_holds > 0 && s->observed; i++) {
 		if (f->devices[i].kind != MODEL_RING) {
-			restrict_device(d, f, &f->devices[i], &s->observed[i]);
+			restrict_device(d, &emptied, f, &f->devices[i], &s->observed[i]);
 		}
 	}
 }
@@ -309,8 +320,7 @@ static bool is_number(const char *text, int most)
 	return text[0] >= '1' && text[0] <= '9' && !*end && v <= most;
 }
 
-/* HOST, HOST.PORT, DEVICE or DEVICE.N of the present fabric. */
-static int check_name(const struct drain *d, const char *what, struct err *err)
+int drain_check_name(const struct drain *d, const char *what, struct err *err)
 {
 	const struct model_fabric *f = apply_fabric(d->env->apply);
 	const char *dot = strrchr(what, '.');
@@ -416,7 +426,7 @@ void handle_drain(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	if (!env_may_change(d->env, call)) {
 		return;
 	}
-	r = check_name(d, req->target, &err);
+	r = drain_check_name(d, req->target, &err);
 	if (r == 0) {
 		r = hold(d, call, req->target, req->reason, &res, &err);
 	}

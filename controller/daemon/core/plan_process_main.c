@@ -82,6 +82,21 @@ static int read_config(struct plan_child *c, const void *question, size_t len,
 	return rc;
 }
 
+/* Topologies are chosen again where that is worth it, against what the jobs have now. */
+static int optimise(const struct plan_child *c, const struct plan_base *base, struct plan **out,
+		    struct err *err)
+{
+	struct plan *now = NULL;
+	int rc;
+
+	if (plan_degraded(c->fabric, base, &now, NULL)) {
+		now = NULL;
+	}
+	rc = plan_optimise(c->fabric, base, now, out, err);
+	plan_free(now);
+	return rc;
+}
+
 /* What the jobs have now, which is not what status knows. */
 static void assess(const struct plan_child *c, const struct plan_base *base, struct plan *p)
 {
@@ -114,6 +129,9 @@ static int make(struct plan_child *c, struct plan_task *t, struct plan **out, st
 	}
 	if (t->degraded) {
 		return plan_degraded(c->fabric, base, out, err);
+	}
+	if (base->aim == PLAN_OPTIMISE) {
+		return optimise(c, base, out, err);
 	}
 	rc = plan_make(c->fabric, base, out, err);
 	if (rc == WEFT_EINFEASIBLE && t->ignore_floor) {

@@ -413,7 +413,9 @@ static int copy_base(struct plan_request *r)
 	daemon_snapshot_init(&r->snap, &base, r->fabric->n_devices);
 	r->assess = !r->offline && q->hooks.outdated(r, q->hooks.arg);
 	r->snap.base.only = r->only;
-	q->hooks.restrict_base(r->fabric, &r->snap, q->hooks.arg);
+	r->snap.base.aim = r->aim;
+	memcpy(r->snap.base.evacuated, r->evacuated, sizeof(r->evacuated));
+	q->hooks.restrict_base(r, q->hooks.arg);
 	rc = r->prepare ? r->prepare(r, &r->err) : 0;
 	r->assess = r->assess && !r->waits;	/* others know more */
 	return rc;

@@ -90,6 +90,8 @@ struct plan_request {
 				 * cannot be kept */
 	struct model_config config;	/* no text: nothing is planned */
 	enum plan_mode mode;
+	enum plan_aim aim;
+	char evacuated[PLAN_PART_MAX];	/* a part to be drained and emptied; "": none */
 	bool has_keep;		/* in place of the configuration's; only for */
 	int64_t keep_ppm;	/* what is not applied */
 	const char **only;	/* as plan_base.only; owned, as one block */
@@ -132,8 +134,8 @@ struct plan_request {
 struct plan_queue_hooks {
 	/* Appends the jobs that orchestrators ask for to a configuration. */
 	void (*add_jobs)(struct model_config *config, void *arg);
-	/* Takes out of the snapshot what planning f may not use. */
-	void (*restrict_base)(const struct model_fabric *f, struct snapshot *s, void *arg);
+	/* Takes out of the snapshot what planning may not use. */
+	void (*restrict_base)(struct plan_request *r, void *arg);
 	/* Whether jobs are not as status shows them, by the base of r->fabric. */
 	bool (*outdated)(const struct plan_request *r, void *arg);
 	/* A plan was made or not (r->rc), and took r->plan_ns: may refuse it,

@@ -37,13 +37,15 @@ static const struct layout light_layout = {
 	       FLAG(plan_light, overlap), FLAG(plan_light, reload),
 	       LIGHT_LIST(bad_in, &layout_int), LIGHT_LIST(bad_out, &layout_int),
 	       LIGHT_LIST(held_in, &layout_int), LIGHT_LIST(held_out, &layout_int),
+	       LIGHT_LIST(evacuated_in, &layout_int), LIGHT_LIST(evacuated_out, &layout_int),
 	       LIGHT_LIST(dead, &plan_fault_layout), LIGHT_LIST(losses, &loss_layout),
 	       LIGHT_LIST(powers, &power_layout)) };
 
 static const struct layout snapshot_layout = {
 	sizeof(struct snapshot),
 	FIELDS(CHARS(snapshot, base.state_uuid), NUMBER(snapshot, base.generation),
-	       NUMBER(snapshot, base.mode), FLAG(snapshot, base.no_floor),
+	       NUMBER(snapshot, base.mode), NUMBER(snapshot, base.aim),
+	       CHARS(snapshot, base.evacuated), FLAG(snapshot, base.no_floor),
 	       FLAG(snapshot, base.is_rollback), FLAG(snapshot, base.from_committed),
 	       LIST(snapshot, intent, n, &light_layout), ALSO(snapshot, observed, n, &light_layout),
 	       LIST(snapshot, port_ns, base.times.n_ports, &layout_int64),

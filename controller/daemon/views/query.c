@@ -271,6 +271,18 @@ static int read_keep(const Weft__V1__PlanRequest *req, struct plan_request *w, s
 			"100%%", req->keep);
 }
 
+/* What is to be left of the light that there is. */
+static int read_aim(const struct views *views, const Weft__V1__PlanRequest *req,
+		    struct plan_request *w, struct err *err)
+{
+	w->aim = req->optimise ? PLAN_OPTIMISE : PLAN_REPAIR;
+	if (!req->evacuate[0]) {
+		return 0;
+	}
+	snprintf(w->evacuated, sizeof(w->evacuated), "%s", req->evacuate);
+	return drain_check_name(views->drain, req->evacuate, err);
+}
+
 /* Its client is gone: no other wants the plan. */
 static void on_plan_cancelled(struct rpc_call *call, void *arg)
 {
@@ -305,7 +317,7 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 				 req->config.len ? req->config.data : NULL,
 				 req->config.len, &w, &err);
 
-	if (r == 0 && (r = read_keep(req, w, &err))) {
+	if (r == 0 && ((r = read_keep(req, w, &err)) || (r = read_aim(views, req, w, &err)))) {
 		plan_request_free(w);
 	}
 	if (r) {

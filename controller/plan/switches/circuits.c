@@ -60,39 +60,20 @@ struct circuit_work {
 	VEC(struct plan_circuit) out;
 };
 
-/* Failed ports of a device: few, in a short list. */
-static bool in_list(int n, const int *list, int x)
-{
-	for (int i = 0; i < n; i++) {
-		if (list[i] == x) {
-			return true;
-		}
-	}
-	return false;
-}
-
 bool plan_tx_usable(const struct plan_ctx *ctx, int port)
 {
 	const struct model_port *p = &ctx->fabric->ports[port];
-	const struct plan_light *seen;
 
-	if (p->tx_device < 0) {
-		return false;
-	}
-	seen = plan_observed(ctx, p->tx_device);
-	return !in_list(seen->n_bad_in, seen->bad_in, p->tx_port);
+	return p->tx_device >= 0 &&
+	       plan_works(plan_observed(ctx, p->tx_device), true, p->tx_port);
 }
 
 bool plan_rx_usable(const struct plan_ctx *ctx, int port)
 {
 	const struct model_port *p = &ctx->fabric->ports[port];
-	const struct plan_light *seen;
 
-	if (p->rx_device < 0) {
-		return false;
-	}
-	seen = plan_observed(ctx, p->rx_device);
-	return !in_list(seen->n_bad_out, seen->bad_out, p->rx_port);
+	return p->rx_device >= 0 &&
+	       plan_works(plan_observed(ctx, p->rx_device), false, p->rx_port);
 }
 
 void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,

@@ -122,20 +122,27 @@ static bool use_spares(struct repair *r, struct plan_circuit *c, bool in_open, b
 	return true;
 }
 
+static bool is_evacuated(const struct plan_light *seen, bool either, struct optics_xc xc)
+{
+	return !plan_works(seen, true, xc.in) || !plan_works(seen, false, xc.out) ||
+	       (either && (!plan_works(seen, true, xc.out) || !plan_works(seen, false, xc.in)));
+}
+
+/* What is lit at an evacuated port, and has no spare, stays as it is. */
 static void mark(struct repair *r, struct plan_circuit *c)
 {
 	const struct plan_light *seen = plan_observed(r->ctx, c->device);
 	const struct model_port *ports = r->ctx->fabric->ports;
 	bool either = r->ctx->fabric->devices[c->device].any_to_any;
 	bool forth = !either || ports[c->tx_port].tx_port == c->xc.in;
-	bool in, out;
+	bool in, out, died = plan_has_died(seen, either, c->xc);
 
-	if (!plan_has_died(seen, either, c->xc)) {
+	if (!died && !is_evacuated(seen, either, c->xc)) {
 		return;
 	}
 	in = is_open(r->ctx, c->device, true, forth ? c->xc.in : c->xc.out);
 	out = is_open(r->ctx, c->device, false, forth ? c->xc.out : c->xc.in);
-	if (!(in && out && !plan_is_lit(seen, c->xc)) && !use_spares(r, c, in, out)) {
+	if (!(in && out && !plan_is_lit(seen, c->xc)) && !use_spares(r, c, in, out) && died) {
 		r->hopeless[c->arc] = true;
 	}
 }

@@ -8,6 +8,7 @@
  * cannot be made. When none of the first few can be, the error is that of the
  * fastest. What was considered is kept with the plan, for people who ask why.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,24 +223,32 @@ static void port_budget(const struct plan_ctx *ctx, const struct model_job *job,
 	}
 }
 
-/* Whether anything was made for the job. */
-static bool has_made(const struct plan_ctx *ctx, int job)
+/* The most ports of a host from which light was made for the job; 0: none was. */
+static int made_ports(const struct plan_ctx *ctx, int job)
 {
 	const struct model_fabric *f = ctx->fabric;
+	int *of = x_new((size_t)f->n_hosts + 1, sizeof(*of)), most = 0;
 
 	for (int d = 0; ctx->base->intent && d < f->n_devices; d++) {
 		const struct plan_light *intent = plan_intent(ctx, d);
+		const struct model_device *dev = &f->devices[d];
 
 		for (int i = 0; i < intent->n_xcs; i++) {
-			int in = intent->xcs[i].in;
-			int tx = in < f->devices[d].n_in ? f->devices[d].in_port[in] : -1;
+			int ends[2] = { intent->xcs[i].in, intent->xcs[i].out };
 
-			if (tx >= 0 && f->ports[tx].tx_job == job) {
-				return true;
+			for (int k = 0; k < (dev->any_to_any ? 2 : 1); k++) {
+				int tx = ends[k] < dev->n_in ? dev->in_port[ends[k]] : -1;
+
+				if (tx >= 0 && f->ports[tx].tx_job == job) {
+					int n = ++of[f->ports[tx].host];
+
+					most = n > most ? n : most;
+				}
 			}
 		}
 	}
-	return false;
+	free(of);
+	return most;
 }
 
 /* True when fibres between switches reach a switch of the job's hosts. */
@@ -404,7 +413,8 @@ static int explain_choice(const struct plan_ctx *ctx, struct plan_job *pj,
 	return 0;
 }
 
-static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+/* With at most so many ports of each host. */
+static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj, int most, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	struct plan_choice *c = x_new(1, sizeof(*c));
@@ -414,6 +424,7 @@ static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj, struct e
 
 	pj->choice = c;
 	port_budget(ctx, job, &c->ports, &c->bidirectional);
+	c->ports = c->ports < most ? c->ports : most;
 	if (c->ports < 1) {
 		return err_set(err, WEFT_EINFEASIBLE, "no topology for %d hosts with %d usable "
 			       "ports each", job->n_hosts, c->ports);
@@ -437,20 +448,17 @@ static void start_again(struct plan_job *pj)
 	coll_report_init(&pj->report);
 }
 
-/* Whether the job was applied, and its topology chosen then is the one that is chosen while all
- * that was made for it is there: that one stays, whatever works now. */
-static bool is_chosen(struct plan_ctx *ctx, struct plan_job *pj)
+/* Whether what is chosen while all that was made is there, with at most so many ports, is what
+ * was made. */
+static bool is_made(struct plan_ctx *ctx, struct plan_job *pj, int most)
 {
 	const struct plan_base *now = ctx->base;
 	size_t waiting = ctx->trunk_jobs.n;
 	struct err why = { 0 };
 	bool same;
 
-	if (pj->kept || now->from_committed || !now->observed || !has_made(ctx, pj->job)) {
-		return false;
-	}
 	ctx->base = ctx->made;
-	same = plan_any_topology(ctx, pj, &why) == 0;
+	same = plan_any_topology(ctx, pj, most, &why) == 0;
 	ctx->base = now;
 	for (int i = 0; i < pj->n_circuits && same; i++) {
 		same = plan_light_has(plan_intent(ctx, pj->circuits[i].device),
@@ -461,6 +469,17 @@ static bool is_chosen(struct plan_ctx *ctx, struct plan_job *pj)
 		start_again(pj);
 	}
 	return same;
+}
+
+/* Whether the job was applied, and the topology is found that was chosen then: that one stays,
+ * whatever works now. Ports may have been out of use at the time, which all hosts did without. */
+static bool is_chosen(struct plan_ctx *ctx, struct plan_job *pj)
+{
+	bool committed = ctx->base->from_committed || pj->kept;
+	int lit = ctx->base->observed ? made_ports(ctx, pj->job) : 0;
+
+	/* Of another configuration, which is not known here, few ports may be what was meant. */
+	return lit > 0 && (is_made(ctx, pj, INT_MAX) || (committed && is_made(ctx, pj, lit)));
 }
 
 /* Circuits for the topology that the job has, on what works now. */
@@ -475,6 +494,46 @@ static int wire_again(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 	pj->circuits = NULL;
 	pj->n_circuits = 0;
 	return plan_circuits(ctx, pj, err);
+}
+
+/* Whether the job has circuits at ports that are evacuated. */
+static bool is_evacuated(const struct plan_ctx *ctx, const struct plan_job *pj)
+{
+	for (int i = 0; i < pj->n_circuits; i++) {
+		const struct plan_circuit *c = &pj->circuits[i];
+		const struct plan_light *seen = plan_observed(ctx, c->device);
+
+		if (seen->n_evacuated_in + seen->n_evacuated_out > 0 &&
+		    !plan_has_died(seen, ctx->fabric->devices[c->device].any_to_any, c->xc) &&
+		    (!plan_tx_usable(ctx, c->tx_port) || !plan_rx_usable(ctx, c->rx_port))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The topology that was chosen before, where the job was applied. Another one is taken where that
+ * is asked for, or for light that is to go and has no other port. */
+static int choose_topology(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	const struct plan_base *base = ctx->base;
+	bool again = base->aim == PLAN_OPTIMISE && !(base->settled && base->settled[pj->job]);
+	bool moves;
+	int rc;
+
+	if (again || !is_chosen(ctx, pj)) {
+		return plan_any_topology(ctx, pj, INT_MAX, err);
+	}
+	moves = is_evacuated(ctx, pj);
+	rc = wire_again(ctx, pj, err);
+	if (rc == WEFT_EINFEASIBLE && moves) {
+		err_clear(err);
+		ctx->trunk_jobs.n -= ctx->trunk_jobs.n > 0 &&
+				     ctx->trunk_jobs.v[ctx->trunk_jobs.n - 1] == pj;
+		start_again(pj);
+		rc = plan_any_topology(ctx, pj, INT_MAX, err);
+	}
+	return rc;
 }
 
 /* Roots are rank 0; what is inside hosts has no trees. */
@@ -508,11 +567,8 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 	if (plan_host_with_ranks(ctx->fabric, job)) {
 		return plan_server_circuits(ctx, pj, err);
 	}
-	if (!job->topo && is_chosen(ctx, pj)) {
-		return wire_again(ctx, pj, err);
-	}
 	if (!job->topo) {
-		return plan_any_topology(ctx, pj, err);
+		return choose_topology(ctx, pj, err);
 	}
 	rc = schedule_given(ctx, pj, err);
 	if (rc) {

@@ -47,16 +47,6 @@ static void shut_external(struct trunk_network *w, int device)
 	}
 }
 
-static bool is_bad(const int *list, int n, int port)
-{
-	for (int i = 0; i < n; i++) {
-		if (list[i] == port) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* No job that stays as it is has it, neither of its ports has failed or is held
  * by a circuit of others, and hosts send what it passes. */
 static bool is_trunk_usable(const struct trunk_network *w, int trunk)
@@ -68,8 +58,7 @@ static bool is_trunk_usable(const struct trunk_network *w, int trunk)
 	return !w->taken[trunk] &&
 	       !w->out_shut[t->from_device][t->from_port] &&
 	       !w->in_shut[t->to_device][t->to_port] &&
-	       !is_bad(from->bad_out, from->n_bad_out, t->from_port) &&
-	       !is_bad(to->bad_in, to->n_bad_in, t->to_port) &&
+	       plan_works(from, false, t->from_port) && plan_works(to, true, t->to_port) &&
 	       (t->channel < 0 || trunk_channel(w, t->channel) >= 0);
 }
 

@@ -52,10 +52,9 @@ static void add_jobs(struct model_config *config, void *arg)
 	model_config_add(config, &job);
 }
 
-static void restrict_base(const struct model_fabric *f, struct snapshot *s, void *arg)
+static void restrict_base(struct plan_request *r, void *arg)
 {
-	(void)f;
-	(void)s;
+	(void)r;
 	(void)arg;
 }
 

@@ -609,6 +609,83 @@ static void chosen_topologies_stay(void **state)
 	applied_free(&a);
 }
 
+/* Another topology is taken only where that is asked for, and pays back in time. */
+static void another_topology_must_pay(void **state)
+{
+	struct applied a = apply(CHOSEN);
+	int bad = 0;
+	struct plan *p = NULL, *now;
+
+	(void)state;
+	a.seen[0].bad_in = a.seen[0].bad_out = &bad;
+	a.seen[0].n_bad_in = a.seen[0].n_bad_out = 1;
+	a.base.aim = PLAN_OPTIMISE;
+	now = remains(&a);
+	assert_int_equal(plan_optimise(a.f, &a.base, now, &p, NULL), 0);
+	assert_string_not_equal(p->jobs[0].topology, a.whole->jobs[0].topology);
+	assert_true(p->gains[0].after_ns < p->gains[0].before_ns);
+	assert_null(p->jobs[0].loss);
+	plan_free(p);
+	a.f->changes.pays_back_ns = 0;
+	assert_int_equal(plan_optimise(a.f, &a.base, now, &p, NULL), 0);
+	assert_string_equal(p->jobs[0].topology, a.whole->jobs[0].topology);
+	assert_true(plan_is_empty(p));
+	plan_free(p);
+	plan_free(now);
+	applied_free(&a);
+}
+
+/* Once a plan is applied its topologies are found again, though there are more ports. */
+static void check_kept(const struct applied *a, const struct plan *p)
+{
+	struct plan_light *light = light_after(p);
+	const struct plan_base base = { .intent = light, .observed = light };
+	struct plan *q;
+
+	assert_string_not_equal(p->jobs[0].topology, a->whole->jobs[0].topology);
+	assert_int_equal(plan_degraded(a->f, &base, &q, NULL), 0);
+	assert_string_equal(q->jobs[0].topology, p->jobs[0].topology);
+	assert_null(q->jobs[0].loss);
+	plan_free(q);
+	free(light);
+}
+
+/* A port is emptied: a topology that was given has no other port, and stays lit; one that was
+ * chosen becomes another. */
+static void evacuated_ports_are_left(void **state)
+{
+	struct applied a = apply(ALLREDUCE("Ring(8)"));
+	int port = 0;
+	struct plan *p;
+
+	(void)state;
+	a.seen[0].evacuated_in = a.seen[0].evacuated_out = &port;
+	a.seen[0].n_evacuated_in = a.seen[0].n_evacuated_out = 1;
+	p = plan_of(a.f, &a.base);	/* two of four ports are spare */
+	assert_int_equal(p->n_add, 2);
+	assert_int_equal(p->n_del, 2);
+	assert_null(p->jobs[0].loss);
+	plan_free(p);
+	applied_free(&a);
+	for (int chosen = 0; chosen <= 1; chosen++) {
+		a = apply(chosen ? CHOSEN : ALLREDUCE("C(8,{1,2})"));
+		a.seen[0].evacuated_in = a.seen[0].evacuated_out = &port;
+		a.seen[0].n_evacuated_in = a.seen[0].n_evacuated_out = 1;
+		p = plan_of(a.f, &a.base);
+		assert_null(p->jobs[0].loss);
+		assert_int_equal(plan_is_empty(p), !chosen);
+		for (int i = 0; i < p->devices[0].n_want && chosen; i++) {
+			assert_true(p->devices[0].want[i].in > 0);
+			assert_true(p->devices[0].want[i].out > 0);
+		}
+		if (chosen) {
+			check_kept(&a, p);
+		}
+		plan_free(p);
+		applied_free(&a);
+	}
+}
+
 /* What is lit at drained ports stays; what is made goes elsewhere. */
 static void drained_ports_keep_their_light(void **state)
 {
@@ -700,6 +777,8 @@ int main(void)
 		cmocka_unit_test(each_circuit_is_for_itself),
 		cmocka_unit_test(chosen_topologies_stay),
 		cmocka_unit_test(drained_ports_keep_their_light),
+		cmocka_unit_test(another_topology_must_pay),
+		cmocka_unit_test(evacuated_ports_are_left),
 		cmocka_unit_test(worn_ports_are_not_moved),
 	};
 
