@@ -22,6 +22,7 @@
 #define FREE_SHARE 1000000		/* where a cost says that steps are for nothing */
 #define WORTH_MANY 1.05			/* by so much faster, before much work is spent */
 #define BALANCE 0.15			/* of the best numbers of steps that were measured */
+#define START_RUNS 8			/* of a search from a number of batches, at least */
 #define NEAR 1.0005			/* times what cannot be beaten: nothing more is tried */
 
 /* A run and what it cost. */
@@ -248,33 +249,6 @@ static int search_around(struct stagger_search *c)
 	return rc;
 }
 
-/* Four times as many batches in as many steps, and again: where that is little work, steps are
- * filled more evenly than by the changes, of which each has to gain. */
-#define FINER 4
-#define FINER_RUNS 16
-static int search_finer(struct stagger_search *c)
-{
-	struct stagger_try before = c->best, at = before;
-	int64_t given = c->batches;
-	int rc = 0;
-
-	while (rc == 0 && given == 0 && goes_on(c) &&
-	       FINER_RUNS * FINER * at.batches * c->moves <= WORK) {
-		at.batches *= FINER;
-		c->batches = at.batches;
-		c->best = (struct stagger_try){ 0 };
-		(void)((rc = try_one(c, at)) || (rc = search_around(c)));
-		at = c->best;
-		if (rc || at.price >= before.price) {
-			break;
-		}
-		before = at;
-	}
-	c->best = before;
-	c->batches = given;
-	return rc;
-}
-
 /* Theorem 4's: each batch one level down a step, a step for each batch. No batch is later than
  * in that, as what should have passed by then goes first. */
 static int try_levels(struct stagger_search *c)
@@ -333,8 +307,26 @@ static int search(struct stagger_search *c, enum stagger_part part, int64_t batc
 	(void)((rc = try_one(c, at)) || (rc = search_steps(c, 0.7)) ||
 	       (rc = search_steps(c, 1.4)) || (rc = try_levels(c)));
 	c->work = c->work > WORK / 2 ? c->work : WORK / 2;
-	(void)(rc || (rc = search_around(c)) || (rc = search_finer(c)) ||
-	       (rc = try_many_levels(c)));
+	(void)(rc || (rc = search_around(c)) || (rc = try_many_levels(c)));
+	return rc;
+}
+
+/* All at a time, from these numbers of batches, too, where that is little work: a search ends in
+ * the best that is near. */
+static int search_at_once(struct stagger_search *c)
+{
+	static const int starts[] = { 32, 128 };
+	int rc = search(c, STAGGER_ALL, c->s->opt->batches);
+
+	for (size_t i = 0; i < 2 && rc == 0 && c->s->opt->batches == 0; i++) {
+		struct stagger_try before = c->best;
+
+		c->work = WORK - START_RUNS * starts[i] * c->moves;
+		if (goes_on(c)) {
+			rc = search(c, STAGGER_ALL, starts[i]);
+			c->best = c->best.price < before.price ? c->best : before;
+		}
+	}
 	return rc;
 }
 
@@ -382,7 +374,7 @@ static int search_all(struct stagger_search *c, struct stagger_plan *plan)
 
 	*plan = (struct stagger_plan){ .n = 0 };
 	if (min_price(c, STAGGER_ALL) >= c->below ||
-	    (rc = search(c, STAGGER_ALL, c->s->opt->batches))) {
+	    (rc = search_at_once(c))) {
 		return rc;
 	}
 	*plan = (struct stagger_plan){ { c->best }, 1 };
