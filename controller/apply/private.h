@@ -290,6 +290,8 @@ struct durable_wait {
  * call is durable, and those who have the store too have it; or is not durable. Not at all once
  * the engine is being closed. */
 void apply_when_durable(struct apply *a, struct durable_wait *w, durable_cb done, void *arg);
+/* The same with nothing that waits. */
+void apply_sync_later(struct apply *a);
 
 /* A stage of a change on one device that has something to send. Its steps are
  * marked in the journal before anything is sent of them. */
@@ -380,7 +382,7 @@ struct change {
 	char external[ERR_MSG_MAX / 2];	/* the first of them */
 	int n_unrecovered;			/* circuits that undo could not move */
 	struct buf unrecovered;		/* their names */
-	struct durable_wait recorded;	/* that it begins, its commit, that it goes back */
+	struct durable_wait recorded;	/* that it begins, and its commit */
 	char summary[200];		/* of a commit */
 	struct apply_result res;
 	int64_t started_ns;
@@ -515,8 +517,7 @@ const struct device *plan_input_device(const struct apply *a, const struct model
 struct apply_syncs {
 	struct apply *a;
 	uv_work_t req;
-	bool running, again;	/* something was written since it began */
-	int64_t last;		/* that the store had then */
+	bool running;
 	struct durable_wait *served, *waiting;	/* by the one that runs, by the next */
 	struct durable_wait *unpublished;	/* durable here, and others do not have it */
 	int rc;
