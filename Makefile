@@ -536,7 +536,7 @@ $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 SIM := $(wildcard tests/sim/*.c tests/sim/*/*.c)
 SIM_WRAPS := emu_change_log_init emu_log_changes drv_set_trace drv_submit drv_snapshot \
 	store_open store_open_replica store_open_shared store_free store_lead store_new_term \
-	store_begin store_mark store_sync store_undoing store_commit store_commit_proven \
+	store_begin store_mark store_sync store_commit store_commit_proven \
 	store_end store_publish store_published store_follow store_jobs_put daemon_main \
 	undo_begin compare_after apply_before_command job_view_mark rpc_send handle_watch \
 	plan_process_new plan_process_ask plan_process_free plan_process_rest

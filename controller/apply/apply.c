@@ -52,6 +52,11 @@ static void finish_free(struct apply *a)
 	}
 }
 
+static void sync_later(void *arg)
+{
+	apply_sync_later(arg);
+}
+
 int apply_new(uv_loop_t *loop, struct store *store, struct apply **out, struct err *err)
 {
 	struct apply *a = x_new(1, sizeof(*a));
@@ -66,6 +71,7 @@ int apply_new(uv_loop_t *loop, struct store *store, struct apply **out, struct e
 		free(a);
 		return rc;
 	}
+	store_on_written(store, sync_later, a);
 	uv_timer_init(loop, &a->timer);
 	a->timer.data = a;
 	*out = a;
@@ -84,6 +90,7 @@ void apply_free(struct apply *a, void (*done)(void *), void *arg)
 {
 	assert(!a->closing);
 	a->closing = true;
+	store_on_written(a->store, NULL, NULL);
 	if (a->hosts.withdraw) {
 		a->hosts.withdraw(a->hosts.arg);
 	}

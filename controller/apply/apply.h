@@ -188,6 +188,8 @@ void apply_before_command(struct apply *a, void (*fn)(void *arg), void *arg);
 void apply_lead_domains(struct apply *a, const char *const *domains, int n);
 /* Goes on with what has waited until others have the store (store_published). */
 void apply_published(struct apply *a);
+/* Makes the store durable as it is now, on a worker (store_sync). */
+void apply_sync_later(struct apply *a);
 
 /* Makes the store's copy (store_copy) on a worker; done is called unless the engine is closed
  * meanwhile, which waits for the worker. One at a time. */

@@ -58,10 +58,10 @@ static void after_sync(uv_work_t *req, int status)
 	const int rc = s->rc;
 
 	(void)status;
-	store_sync_ended(a->store, rc, &err, s->took_ns);
 	s->running = false;
 	s->served = NULL;
-	if (s->waiting && !a->closing) {
+	store_sync_ended(a->store, s->last, rc, &err, s->took_ns);
+	if ((s->waiting || s->again) && !s->running && !a->closing) {
 		begin_sync(a);
 	}
 	while (w && !a->closing) {
@@ -83,6 +83,8 @@ static void begin_sync(struct apply *a)
 	s->served = s->waiting;
 	s->waiting = NULL;
 	s->running = true;
+	s->again = false;
+	s->last = store_last(a->store);
 	uv_queue_work(a->loop, &s->req, run_sync, after_sync);
 }
 
@@ -102,6 +104,7 @@ void apply_when_durable(struct apply *a, struct durable_wait *w, durable_cb done
 
 void apply_sync_later(struct apply *a)
 {
+	a->syncs.again = a->syncs.running;
 	if (!a->syncs.running && !a->closing) {
 		begin_sync(a);
 	}

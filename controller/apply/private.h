@@ -290,8 +290,6 @@ struct durable_wait {
  * call is durable, and those who have the store too have it; or is not durable. Not at all once
  * the engine is being closed. */
 void apply_when_durable(struct apply *a, struct durable_wait *w, durable_cb done, void *arg);
-/* The same with nothing that waits. */
-void apply_sync_later(struct apply *a);
 
 /* A stage of a change on one device that has something to send. Its steps are
  * marked in the journal before anything is sent of them. */
@@ -382,7 +380,7 @@ struct change {
 	char external[ERR_MSG_MAX / 2];	/* the first of them */
 	int n_unrecovered;			/* circuits that undo could not move */
 	struct buf unrecovered;		/* their names */
-	struct durable_wait recorded;	/* that it begins, and its commit */
+	struct durable_wait recorded;	/* that it begins, its commit, that it goes back */
 	char summary[200];		/* of a commit */
 	struct apply_result res;
 	int64_t started_ns;
@@ -517,7 +515,8 @@ const struct device *plan_input_device(const struct apply *a, const struct model
 struct apply_syncs {
 	struct apply *a;
 	uv_work_t req;
-	bool running;
+	bool running, again;	/* something was written since it began */
+	int64_t last;		/* that the store had then */
 	struct durable_wait *served, *waiting;	/* by the one that runs, by the next */
 	struct durable_wait *unpublished;	/* durable here, and others do not have it */
 	int rc;

@@ -71,7 +71,7 @@ struct daemon {
 	struct standby *standby;	/* while another leads, or NULL */
 	struct joint *joint;		/* others lead parts of the fabric, or NULL */
 	bool leads;			/* a standby has become the leader */
-	struct part_timer *published;	/* others have more of the store */
+	struct part_timer *safe;	/* the disk and others have more of the store */
 	struct part_timer *etcd_problem;	/* it has come or gone */
 	struct rpc_server *holds;	/* answers until then; NULL: none */
 	void (*stopped)(void *arg);
@@ -223,8 +223,8 @@ static void on_answer(const char *path, enum rpc_status status, void *arg)
 	metrics_count_answer(((struct daemon *)arg)->metrics, path, status);
 }
 
-/* What a call was told rests on the store as it is now: others are to have that before. Who only
- * looks does not wait, and is told how much they do not have yet. */
+/* What a call was told rests on the store as it is now: that is to be on the disk, and others are
+ * to have it, before. Who only looks does not wait, and is told how much they do not have yet. */
 static int64_t hold(struct rpc_call *call, void *arg)
 {
 	static const char *const free_of_it[] = {
@@ -233,10 +233,9 @@ static int64_t hold(struct rpc_call *call, void *arg)
 	};
 	const struct daemon *d = arg;
 	const char *path = rpc_call_path(call);
-	char log[STORE_LOG_MAX];
-	int64_t position = store_position(d->env.store, log);
+	const int64_t last = store_last(d->env.store);
 
-	if (d->env.standby || position <= store_published(d->env.store) ||
+	if (d->env.standby || last <= store_safe(d->env.store) ||
 	    strncmp(path, "/weft.", 6) != 0) {
 		return 0;
 	}
@@ -245,21 +244,30 @@ static int64_t hold(struct rpc_call *call, void *arg)
 			return 0;
 		}
 	}
-	return position;
+	apply_sync_later(d->env.apply);
+	return last;
 }
 
-static void on_published(void *arg)
+static void on_safe(void *arg)
 {
-	part_timer_start(((struct daemon *)arg)->published, 0);
+	part_timer_start(((struct daemon *)arg)->safe, 0);
 }
 
-static void take_published(void *arg)
+static void take_safe(void *arg)
 {
 	struct daemon *d = arg;
+	struct err err = { 0 };
 
 	apply_published(d->env.apply);
 	if (d->holds) {
-		rpc_server_release(d->holds, store_published(d->env.store));
+		rpc_server_release(d->holds, store_safe(d->env.store));
+	}
+	if (d->holds && store_sync_failed(d->env.store)) {
+		err_set(&err, WEFT_EIO, "it is not known whether the disk keeps it: %s",
+			store_trouble(d->env.store));
+		err_hint(&err, "check the disk and its free space, then what \"weft status\" "
+			 "says");
+		rpc_server_refuse(d->holds, &err);
 	}
 }
 
@@ -653,10 +661,10 @@ static void free_daemon(void *arg)
 
 	joint_free(d->joint);
 	lease_free(d->lease);
-	part_timer_free(d->published);
+	part_timer_free(d->safe);
 	part_timer_free(d->etcd_problem);
 	if (d->env.store) {
-		store_on_published(d->env.store, NULL, NULL);
+		store_on_safe(d->env.store, NULL, NULL);
 	}
 	if (d->election) {
 		d->election->free(d->election);
@@ -772,7 +780,7 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 		d->election->on_problem = on_etcd_problem;
 		d->election->on_problem_arg = d;
 	}
-	d->published = part_timer_new(&d->env, take_published, d);
+	d->safe = part_timer_new(&d->env, take_safe, d);
 	d->env.reading = true;
 	if ((r = make_parts(d, err)) ||
 	    (r = changes_load(d->changes, err)) ||
@@ -781,13 +789,13 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 		abandon(d);
 		return r;
 	}
-	store_on_published(d->env.store, on_published, d);
+	store_on_safe(d->env.store, on_safe, d);
 	d->env.read_only = store_newer(d->env.store) != 0;
 	if (d->env.read_only) {
 		store_newer_error(d->env.store, &fabric_err);
 		log_warn("weftd", "%s", fabric_err.msg);
 	}
-	d->copier = store_copier_new(&d->env, &d->taken);
+	d->copier = store_copier_new(&d->env, &d->taken, !cfg->led);
 	d->views.copier = d->copier;
 	external_changes_watch(&d->env);
 	/* A configuration that can no longer be read must not keep the

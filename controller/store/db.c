@@ -12,16 +12,9 @@
 
 static int begin(struct store *s, bool deferred, struct err *err)
 {
-	int rc = 0;
+	int rc = s->newer ? store_newer_error(s, err) : db_run(s, err, "BEGIN IMMEDIATE", "");
 
-	if (s->deferred != deferred) {
-		rc = db_run(s, err, deferred ? "PRAGMA synchronous = NORMAL" :
-					       "PRAGMA synchronous = EXTRA", "");
-		s->deferred = rc ? s->deferred : deferred;
-	}
-	if (rc == 0) {
-		rc = s->newer ? store_newer_error(s, err) : db_run(s, err, "BEGIN IMMEDIATE", "");
-	}
+	s->deferred = deferred;
 	if (rc) {
 		return rc;
 	}
@@ -57,6 +50,20 @@ static int commit(struct store *s, struct err *err)
 	return rc;
 }
 
+/* What is on the disk only after a sync is not on it yet. */
+static void note_written(struct store *s)
+{
+	if (!s->sync_failed) {
+		s->trouble[0] = '\0';
+	}
+	if (!s->deferred) {
+		s->last++;
+	}
+	if (s->defers && !s->deferred) {
+		store_call(&s->on_written);
+	}
+}
+
 int db_end(struct store *s, int rc, struct err *err)
 {
 	for (int i = 0; i < STORE_PARTS && s->parts[i] && rc == 0; i++) {
@@ -71,10 +78,7 @@ int db_end(struct store *s, int rc, struct err *err)
 		}
 	}
 	if (rc == 0) {
-		s->sync_failed = s->sync_failed && s->deferred;
-		if (!s->sync_failed) {
-			s->trouble[0] = '\0';
-		}
+		note_written(s);
 		return 0;
 	}
 	/* Some failures have rolled back already. */

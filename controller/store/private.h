@@ -105,9 +105,16 @@ struct store {
 	uint64_t fixed;		/* of schema and format; 0: not known yet */
 	int64_t written;	/* transactions */
 
+	struct store_hook {
+		void (*fn)(void *arg);	/* or NULL */
+		void *arg;
+	} on_written, on_safe;
+
 	/* Syncs that are left to store_sync; sync.c. */
 	bool defers;
-	bool deferred;			/* so far the last transaction was */
+	bool deferred;			/* nothing rests on the last transaction */
+	int64_t last, synced;		/* of those that something rests on; but of a copy by
+					 * position */
 	bool sync_failed;		/* the last one of store_sync; so says trouble */
 	struct store_log log_file;	/* if it defers */
 	_Atomic int log_pages;
@@ -118,8 +125,6 @@ struct store {
 	char log[STORE_LOG_MAX];
 	uint8_t digest[STORE_DIGEST_LEN];	/* at the position */
 	int64_t published;	/* others have it up to here, at least */
-	void (*on_published)(void *arg);	/* or NULL */
-	void *on_published_arg;
 	store_publish_fn publish;	/* NULL: nothing is given away */
 	void *publish_arg;
 	bool follows;			/* what is written came from the others */
@@ -177,9 +182,10 @@ int db_read_rows(struct store *s, struct err *err, const struct db_row *kind,
 		 struct db_rows *out, const char *sql, const char *types, ...);
 
 int db_begin(struct store *s, struct err *err);
-/* The same for a transaction that is durable only after store_sync, or the next that is not
- * deferred, if the store defers syncs (store_defer_syncs). */
+/* The same for a transaction that nothing rests on before the next store_sync, which may be
+ * late. */
 int db_begin_deferred(struct store *s, struct err *err);
+void store_call(const struct store_hook *h);
 /* No store_sync is under way. */
 void store_sync_fini(struct store *s);
 /* Commits if rc is 0 and all parts agree, takes everything back otherwise. Returns rc or

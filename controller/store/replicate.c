@@ -134,20 +134,12 @@ void store_publish(struct store *s, store_publish_fn fn, void *arg)
 void store_set_published(struct store *s, int64_t position)
 {
 	s->published = position;
-	if (s->on_published) {
-		s->on_published(s->on_published_arg);
-	}
+	store_call(&s->on_safe);
 }
 
 int64_t store_published(const struct store *s)
 {
 	return s->published;
-}
-
-void store_on_published(struct store *s, void (*fn)(void *arg), void *arg)
-{
-	s->on_published = fn;
-	s->on_published_arg = arg;
 }
 
 static sqlite3_session *session_new(struct store *s)

@@ -5,9 +5,9 @@
  * (the journal of open changes, with everything needed to undo them), which
  * changes there were (history) and what was said to devices (audit).
  *
- * Every writing call is one durable transaction: it happened as a whole or
- * not at all, whatever fails and whenever the process ends. A call that
- * failed leaves the store usable.
+ * Every writing call is one transaction: it happened as a whole or not at all,
+ * whatever fails and whenever the process ends. It is durable when the call
+ * returns, or later (store_defer_syncs). A call that failed leaves the store usable.
  *
  * Errors of all calls, where nothing else is said: WEFT_EIO (the disk is
  * full or failed), WEFT_EDENIED (the store cannot be written),
@@ -81,18 +81,31 @@ int store_open_or_copy(const char *path, store_open_fn open, struct store **out,
 /* ---- durability ------------------------------------------------------------ */
 
 /*
- * From now on store_begin, store_mark, store_commit_proven and what was read and learned of
- * devices are written when the call returns, but durable only after the next store_sync, or
- * the next other transaction: whoever rests on them waits for that. For a store that no
- * other process has; else, or where a newer weft wrote it, all stays as it is.
+ * From now on what is written is durable only after the next store_sync: whoever rests on it
+ * waits for that. For a store that no other process has; else, or where a newer weft wrote it, all
+ * stays as it is.
  */
 int store_defer_syncs(struct store *s, struct err *err);
 /* Makes all that was written before the call durable. On any thread, one call at a time,
  * while another uses the store; not while it is closed. WEFT_EIO: nothing is known of what
  * was deferred. */
 int store_sync(struct store *s, struct err *err);
-/* How it went, told on the thread that uses the store: for store_use and store_trouble. */
-void store_sync_ended(struct store *s, int rc, const struct err *err, int64_t took_ns);
+/* How it went, told on the thread that uses the store: for store_safe, store_use and
+ * store_trouble. last: what store_last was before the call. */
+void store_sync_ended(struct store *s, int64_t last, int rc, const struct err *err,
+		      int64_t took_ns);
+
+/* A number that grows with each transaction but those of what devices were seen to do, which
+ * nothing rests on; and up to which of them all is durable, and known to those who have the store
+ * too. O(1). */
+int64_t store_last(const struct store *s);
+int64_t store_safe(const struct store *s);
+/* Whether the last store_sync has failed, so that it is not known what is durable. O(1). */
+bool store_sync_failed(const struct store *s);
+/* fn is called when a store_sync is wanted; NULL: no more. */
+void store_on_written(struct store *s, void (*fn)(void *arg), void *arg);
+/* fn is called when more is safe, or a sync has failed; NULL: no more. */
+void store_on_safe(struct store *s, void (*fn)(void *arg), void *arg);
 
 /* What was made durable since it was opened. */
 struct store_use {
@@ -241,8 +254,6 @@ void store_set_published(struct store *s, int64_t position);
 /* Up to which transaction they have it; of a store that none else has, the position. After a
  * start it may be further. O(1). */
 int64_t store_published(const struct store *s);
-/* fn is called by store_set_published; NULL: no more. */
-void store_on_published(struct store *s, void (*fn)(void *arg), void *arg);
 
 /* Applies the changes of the next position. WEFT_EINVAL: it is not the next, or damaged;
  * WEFT_ESTALE: the log before it is not what this store has. Nothing was changed then. */

@@ -5,8 +5,8 @@
  * A disk takes milliseconds for a sync, and more when others use it; the loop has one for
  * each batch of commands. In WAL mode a transaction without it is in the file whole and in
  * its order all the same: what can be lost is the last ones, and only when the machine goes.
- * So a store may leave the sync of some to store_sync, on another thread, and whoever
- * goes on only when that has returned goes on from what is durable. There the log is also
+ * So a store may leave them to store_sync, on another thread, and whoever goes on only when
+ * that has returned goes on from what is durable. There the log is also
  * merged into the file, on a connection of its own, which SQLite would do within a commit.
  *
  * A sync that fails leaves nothing to the next one: the system takes what it could not write
@@ -90,8 +90,43 @@ int store_defer_syncs(struct store *s, struct err *err)
 	l->methods.xSync = sync_log;
 	l->file->pMethods = &l->methods;
 	s->defers = true;
+	s->synced = store_last(s);
 	sqlite3_wal_hook(s->db, on_commit, s);
-	return 0;
+	return db_run(s, err, "PRAGMA synchronous = NORMAL", "");
+}
+
+int64_t store_last(const struct store *s)
+{
+	return s->kind == STORE_REPLICA ? s->position : s->last;
+}
+
+int64_t store_safe(const struct store *s)
+{
+	const int64_t durable = s->defers ? s->synced : store_last(s);
+
+	return s->kind == STORE_REPLICA && s->published < durable ? s->published : durable;
+}
+
+bool store_sync_failed(const struct store *s)
+{
+	return s->sync_failed;
+}
+
+void store_on_written(struct store *s, void (*fn)(void *arg), void *arg)
+{
+	s->on_written = (struct store_hook){ fn, arg };
+}
+
+void store_on_safe(struct store *s, void (*fn)(void *arg), void *arg)
+{
+	s->on_safe = (struct store_hook){ fn, arg };
+}
+
+void store_call(const struct store_hook *h)
+{
+	if (h->fn) {
+		h->fn(h->arg);
+	}
 }
 
 /* Best effort: it is tried again, and by SQLite itself at the end. */
@@ -132,7 +167,8 @@ int store_sync(struct store *s, struct err *err)
 	return 0;
 }
 
-void store_sync_ended(struct store *s, int rc, const struct err *err, int64_t took_ns)
+void store_sync_ended(struct store *s, int64_t last, int rc, const struct err *err,
+		      int64_t took_ns)
 {
 	s->use.ns += took_ns;
 	s->use.failed += rc != 0;
@@ -143,6 +179,8 @@ void store_sync_ended(struct store *s, int rc, const struct err *err, int64_t to
 		snprintf(s->trouble, sizeof(s->trouble), "%s", rc ? err->msg : "");
 	}
 	s->sync_failed = rc != 0;
+	s->synced = rc == 0 && last > s->synced ? last : s->synced;
+	store_call(&s->on_safe);
 }
 
 void store_sync_fini(struct store *s)

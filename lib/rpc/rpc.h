@@ -175,6 +175,9 @@ int rpc_server_port(const struct rpc_server *s);
 
 /* Lets go what was held back until this mark, or one before it. O(calls). */
 void rpc_server_release(struct rpc_server *s, int64_t mark);
+/* Ends calls that are over but for what is held back with this error, whatever they were told.
+ * O(calls). */
+void rpc_server_refuse(struct rpc_server *s, const struct err *err);
 
 /* Reads the certificate files again: new connections use them, those that
  * are open go on. On an error the old ones stay in use. */

@@ -411,6 +411,22 @@ void rpc_server_release(struct rpc_server *s, int64_t mark)
 	}
 }
 
+void rpc_server_refuse(struct rpc_server *s, const struct err *err)
+{
+	struct rpc_conn *conn;
+	struct rpc_call *call;
+
+	TAILQ_FOREACH(conn, &s->conns, link) {
+		TAILQ_FOREACH(call, &conn->calls, link) {
+			if (call->held_until && call->finished && !call->ended) {
+				call->status = rpc_status_of_code(err->code);
+				call->err = *err;
+				rpc_call_release(call);
+			}
+		}
+	}
+}
+
 int rpc_server_reload_tls(struct rpc_server *s, struct err *err)
 {
 	struct rpc_tls *fresh;

@@ -448,6 +448,16 @@ static void undo_next(struct change *c)
 	c->walk(c, PHASE_END);
 }
 
+/* The undo information is durable already; this only tells a recovery which way the change was
+ * going, so that what is as planned then, and is taken back late, is not taken for committed. */
+static void on_undoing(int rc, const struct err *err, void *arg)
+{
+	if (rc) {
+		log_error("apply", "%s", err->msg);
+	}
+	undo_next(arg);
+}
+
 enum phase undo_begin(struct change *c)
 {
 	struct err err = { 0 };
@@ -460,14 +470,14 @@ enum phase undo_begin(struct change *c)
 		c->res.verdict = APPLY_REFUSED;
 		return PHASE_END;
 	}
-	/* The undo information is durable already; this only tells a
-	 * recovery which way the change was going. */
-	if (store_undoing(c->a->store, c->journal.change.id, &err)) {
-		log_error("apply", "%s", err.msg);
-	}
 	change_event(c, NULL, false, "taking back what was done");
 	c->undo_at = c->n_runs;
 	c->undo_stage = -1;
-	undo_next(c);
+	if (store_undoing(c->a->store, c->journal.change.id, &err)) {
+		log_error("apply", "%s", err.msg);
+		undo_next(c);
+	} else {
+		apply_when_durable(c->a, &c->recorded, on_undoing, c);
+	}
 	return PHASE_WAITS;
 }

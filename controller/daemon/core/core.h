@@ -117,8 +117,10 @@ void part_wait_stop(struct part_wait **w);
 /* Keeps the store's copy new, while this weftd leads. store_copy.c */
 struct store_copier;
 
-/* The store was opened like this; makes the first copy, which may wait for the disk. */
-struct store_copier *store_copier_new(struct daemon_env *env, const struct store_taken *taken);
+/* The store was opened like this; makes the first copy: at once, which waits for the disk, or on a
+ * worker. */
+struct store_copier *store_copier_new(struct daemon_env *env, const struct store_taken *taken,
+				      bool at_once);
 void store_copier_free(struct store_copier *c);	/* NULL is fine */
 /* A change has ended. */
 void store_copier_note(struct store_copier *c);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the store's copy is made: at the start, so that it has the fence before any device does,
- * and a second after a change has ended, so that many changes are one copy. What became of the
- * store at its opening, and a copy that cannot be made, is a problem until the next one is.
+ * When the store's copy is made: at the start, so that it has the fence before any device does
+ * (of several by an etcd, that has it), and a second after a change has ended, so that many changes
+ * are one copy. What became of the store at its opening, and a copy that cannot be made, is a
+ * problem until the next one is.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +111,8 @@ static void tell_taken(struct store_copier *c, const struct store_taken *t)
 	tell(c, text);
 }
 
-struct store_copier *store_copier_new(struct daemon_env *env, const struct store_taken *taken)
+struct store_copier *store_copier_new(struct daemon_env *env, const struct store_taken *taken,
+				      bool at_once)
 {
 	struct store_copier *c = x_new(1, sizeof(*c));
 	struct err err = { 0 };
@@ -120,7 +122,9 @@ struct store_copier *store_copier_new(struct daemon_env *env, const struct store
 	if (taken->why[0]) {
 		tell_taken(c, taken);
 	}
-	if (store_copy(env->store, &err)) {
+	if (!at_once) {
+		set_timer(c, 0);
+	} else if (store_copy(env->store, &err)) {
 		tell_failure(c, &err);
 		set_timer(c, AGAIN_MS);
 	}

@@ -159,16 +159,6 @@ static bool is_durable(const struct store *s, uint64_t at)
 	return !s->defers || (known && at <= known->durable);
 }
 
-/* A transaction of its own has synced all before it. */
-static void all_durable(const struct store *s)
-{
-	struct open_store *known = find_store(s);
-
-	if (known) {
-		known->durable = count;
-	}
-}
-
 /* ---- changes ------------------------------------------------------------- */
 
 static void drop_record(size_t i)
@@ -587,23 +577,12 @@ int watched_store_sync(struct store *s, struct err *err)
 	return rc;
 }
 
-WRAP(int, store_undoing, struct store *s, int64_t change, struct err *err)
-{
-	int rc = __real_store_undoing(s, change, err);
-
-	if (rc == 0) {
-		all_durable(s);
-	}
-	return rc;
-}
-
 WRAP(int, store_commit, struct store *s, int64_t change, const char *summary, int proof,
      struct err *err)
 {
 	int rc = __real_store_commit(s, change, summary, proof, err);
 
 	if (rc == 0) {
-		all_durable(s);
 		committed(s, change);
 	}
 	return rc;
@@ -628,7 +607,6 @@ WRAP(int, store_end, struct store *s, int64_t change, enum store_verdict verdict
 	int rc = __real_store_end(s, change, verdict, summary, err);
 
 	if (rc == 0) {
-		all_durable(s);
 		if (verdict != STORE_INTERRUPTED && verdict != STORE_STUCK) {
 			change_over(s, change, false);
 		}

@@ -12,7 +12,7 @@
 #include "tests/sim/disk/disk.h"
 #include "tests/sim/oracle/oracle.h"
 #include "tests/sim/story.h"
-#include "tests/sim/stories/tell.h"
+#include "tests/sim/stories/turns.h"
 
 #define WRITES_MAX 1000
 
@@ -39,7 +39,7 @@ static void space(void)
 }
 
 /* Everything is as the configuration of this digest intends. */
-static bool holds(const char *digest)
+static bool is_as_in(const char *digest)
 {
 	return same(ask("config_sha256", "status"), digest) && weft("verify") == 0;
 }
@@ -100,7 +100,7 @@ static bool is_explained(int status, const char *before, const char *after)
 {
 	switch (status) {
 	case 0:
-		return holds(digest_b);
+		return is_as_in(digest_b);
 	case 1:
 	case 3:
 		return same(before, after);
@@ -127,8 +127,8 @@ static int full_at(int writes)
 	told = status == 0 || strstr(said_wrong(), "disk is full");
 	check_of(name, told, "it is told");
 	check_of(name, is_explained(status, before, after), "what is left is as was said");
-	check_of(name, weft("apply -f b.yaml") == 0 && holds(digest_b), "forth");
-	check_of(name, weft("apply -f a.yaml") == 0 && holds(digest_a), "and back");
+	check_of(name, weft("apply -f b.yaml") == 0 && is_as_in(digest_b), "forth");
+	check_of(name, weft("apply -f a.yaml") == 0 && is_as_in(digest_a), "and back");
 	return status;
 }
 
@@ -153,10 +153,10 @@ static void tell_confirm(void)
 	full_after(0);
 	expect(1, "it cannot be confirmed", "confirm");
 	expect(1, "nor cancelled", "cancel");
-	check(holds(digest_b), "and stays");
+	check(is_as_in(digest_b), "and stays");
 	space();
 	expect(0, "until there is space", "cancel");
-	check(holds(digest_a), "then it goes back");
+	check(is_as_in(digest_a), "then it goes back");
 }
 
 /* Each start is counted. */
@@ -175,7 +175,7 @@ static void tell_start(void)
 	check(matches(weftd_log(), "weft.db: .*disk"), "and says why");
 	space();
 	await(10, "until there is space", weft("status") == 0);
-	check(holds(digest_a), "nothing was lost");
+	check(is_as_in(digest_a), "nothing was lost");
 }
 
 /* ---- while jobs come and go ---- */
@@ -224,6 +224,53 @@ static void run_begin(void)
 	begin_story(tell_begin);
 }
 
+/* ---- a disk that is slow, or keeps nothing ---- */
+
+/* That the loop does not wait for it is a rule. */
+static void tell_slow(void)
+{
+	struct command *drain, *job;
+
+	both_fabrics();
+	disk_slow("a", 5 * SIM_S);
+	drain = begin("drain h3");
+	job = begin("job request j --count 2 -c allgather --size 1MB --no-wait");
+	for (int i = 0; i < 8; i++) {
+		expect(0, "status answers", "status --format json");
+		sim_sleep(SIM_S / 2);
+	}
+	check(same(output_of(drain), "") && same(output_of(job), ""),
+	      "nothing is acknowledged that the disk does not have");
+	check(finish(drain) == 0 && finish(job) == 0, "it is when the disk has it");
+	disk_slow("a", 0);
+	expect(0, "and that stays", "job release j");
+}
+
+static void tell_lost_sync(void)
+{
+	both_fabrics();
+	disk_fail_syncs("a", true);
+	expect(1, "a drain that the disk may not have is not acknowledged", "drain h3");
+	has_error("it is told why", "not known whether the disk keeps it: .*disk I/O error");
+	disk_fail_syncs("a", false);
+	expect(0, "it can be asked for again", "drain h3");
+	crash_weftd();
+	check(same(ask("holds.#", "status"), "1"), "and is there");
+}
+
+static void run_slow(void)
+{
+	struct scenario s;
+
+	small_scenario(&s);
+	tell_by_rules(&s, tell_slow);
+}
+
+static void run_lost_sync(void)
+{
+	begin_story(tell_lost_sync);
+}
+
 static void run_change(void)
 {
 	begin_story(tell_change);
@@ -249,6 +296,8 @@ const struct story full_disk_stories[] = {
 	{ "full-disk-change", "the disk is full at each write of a change", run_change },
 	{ "full-disk-confirm", "the disk is full while a change waits", run_confirm },
 	{ "full-disk-jobs", "the store takes nothing of jobs while they end", run_jobs },
+	{ "slow-disk", "syncs take 5 s, and the loop does not wait for them", run_slow },
+	{ "lost-sync", "a sync fails for what was asked for", run_lost_sync },
 	{ "full-disk-start", "no weftd starts on a full disk, and none is lost", run_start },
 	{ 0 },
 };

@@ -317,7 +317,7 @@ static void test_published(void **state)
 	struct pair *p = *state;
 	int calls = 0;
 
-	store_on_published(p->leader, count_calls, &calls);
+	store_on_safe(p->leader, count_calls, &calls);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(store_drain(p->leader, i == 0 ? "h1" : i == 1 ? "h2" : "h3", "me",
 					     "why", &p->err), 0);
