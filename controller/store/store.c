@@ -43,6 +43,9 @@ static int set_modes(struct store *s, struct err *err)
 	return rc;
 }
 
+/* So integrity_check tells a disk that fails, which is no damage: another reading may do. */
+#define PAGE_FAILS "unable to get the page. error code="
+
 int store_check_pages(struct store *s, struct err *err)
 {
 	sqlite3_stmt *st;
@@ -54,9 +57,15 @@ int store_check_pages(struct store *s, struct err *err)
 	rc = db_step(s, err, st);
 	if (rc == 1) {
 		char text[STORE_NOTE_MAX];
+		const char *at;
 
 		db_text_into(st, 0, text, sizeof(text));
-		rc = strcmp(text, "ok") == 0 ? 0 : db_damaged(s, err, text);
+		at = strstr(text, PAGE_FAILS);
+		if (at && (atoi(at + strlen(PAGE_FAILS)) & 0xff) == SQLITE_IOERR) {
+			rc = db_refused(s, err, "read", SQLITE_IOERR_READ);
+		} else {
+			rc = strcmp(text, "ok") == 0 ? 0 : db_damaged(s, err, text);
+		}
 	}
 	db_release(s, st);
 	return rc;
