@@ -255,7 +255,7 @@ void answer_diff(const struct views *d, struct rpc_call *call)
 
 	m.generation = store_generation(d->env->store);
 	m.same = m.complete = true;
-	for (int i = 0; i < s.n; i++) {
+	for (int i = 0; i < s.n && r == 0; i++) {
 		const Weft__V1__DeviceState *v = &s.v[i].m;
 
 		if (v->ever_read) {
