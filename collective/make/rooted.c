@@ -54,7 +54,7 @@ int make_by_rooted(const struct coll_make_query *q, const struct coll_algorithm 
 
 /* Nodes times arcs up to which "auto" trims all-reduces, and transfers of these. */
 #define MAX_TRIMMED (1 << 22)
-#define MAX_WHOLE (1 << 21)
+#define MAX_WHOLE (1 << 23)
 
 /* Nothing where it is large, or not even half of its time, which one of its two phases takes, is
  * fast enough. */
