@@ -164,6 +164,7 @@ step 0 'weft rollback' 'nothing-to-do'
 step 0 'weft status' 'state +ready'
 step 0 'weft apply' 'nothing-to-do'
 step 0 'weft apply' 'nothing-to-do'
+step 0 'weft apply' 'nothing-to-do'
 stop ocs0
 emulator ocs0 polatis-scpi 12x12 --plant "$T/light" || exit 1
 wait_for 20 eval 'weft verify >"$T/verify"; [[ $? == 2 ]]'
@@ -175,7 +176,8 @@ step 0 'weft device recover NAME --relock' 'locked' -e 's/NAME/ring0/'
 # ---- work on the fabric ------------------------------------------------------
 
 step 0 'weft drain h2' 'h2 +drained'
-step 0 'weft undrain h2'
+step 0 'weft drain h2 --evacuate' 'not all of its light can move away'
+step 0 'weft undrain h2' 'weft apply would make 0 circuits'
 [[ $(weft status --format json | jq '.holds | length') == 0 ]]
 tap "  it is available again"
 step 75 'weft device port ocs0 in3 disable --reason TEXT' '--force'
@@ -187,6 +189,10 @@ step 0 'weft unfreeze'
 step 0 'weft freeze --now' 'frozen'
 expect 0 "  until it is lifted" weft unfreeze
 expect 0 "the fabric is whole" weft apply
+step 0 'weft drain ocs0 --evacuate' 'not all of its light can move away'
+step 0 'weft undrain ocs0' 'weft apply would make 0 circuits'
+step 0 'weft plan'
+step 0 'weft apply' 'nothing-to-do'
 step 0 'weft verify' 'same +yes'
 [[ $(weft complete device show "") == $'ocs0\nrome0\nring0' && $(weft complete drain h2.) == $'h2.p0\nh2.p1' &&
 	$(weft complete schedule export --job r) == reduce ]]
