@@ -89,9 +89,13 @@ size=$(du -sb "$T/board" | cut -f1)
 tap "of at most 3 MiB ($size bytes)"
 
 mkdir "$T/bin"
+QEMU=$(command -v qemu-aarch64)
+export WEFT_QEMU=$QEMU QEMU_LD_PREFIX=$X/sysroot
+expect 0 "what starts programs" "$MACHINE-gcc" --sysroot="$X/sysroot" -shared -fPIC \
+	-o "$T/exec.so" "$TOP/tests/fault/qemu_exec.c"
 # program NAME PATH: one of that machine, as though it were of this one.
 program() {
-	printf '#!/bin/sh\nexec qemu-aarch64 -L %q %q "$@"\n' "$X/sysroot" "$2" >"$T/bin/$1"
+	printf '#!/bin/sh\nexec %q -E LD_PRELOAD=%q %q "$@"\n' "$QEMU" "$T/exec.so" "$2" >"$T/bin/$1"
 	chmod +x "$T/bin/$1"
 }
 program weft "$T/board/usr/bin/weft"
