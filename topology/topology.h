@@ -49,6 +49,7 @@ struct topo_limit {
 #define TOPO_MAX_NODES 65536
 #define TOPO_MAX_ARCS (1 << 24)
 #define TOPO_MAX_COST 1000000
+#define TOPO_MAX_FIELD 127	/* elements of a finite field */
 
 /* A graph with n terminals (all flags set) and no arcs. WEFT_ELIMIT when n
  * is not in 1..TOPO_MAX_NODES. */

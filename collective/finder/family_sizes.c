@@ -75,7 +75,7 @@ int finder_slim_fly(int n, int *ports)
 	}
 	for (left = q; left % p == 0; left /= p) {
 	}
-	return 2 * q * q == n && left == 1 ? q : 0;
+	return 2 * q * q == n && left == 1 && q <= TOPO_MAX_FIELD ? q : 0;
 }
 
 void finder_list_families(int n, int degree, bool both, struct finder_families *out)

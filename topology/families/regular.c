@@ -13,12 +13,10 @@
 
 /* ---- finite fields ---- */
 
-#define MAX_FIELD 127
-
 /* GF(q): elements 0..q-1 are polynomials over GF(p), digits base p. */
 struct topo_field {
 	int q, p, k;
-	uint8_t mul[MAX_FIELD + 1][MAX_FIELD + 1];
+	uint8_t mul[TOPO_MAX_FIELD + 1][TOPO_MAX_FIELD + 1];
 };
 
 static int add(const struct topo_field *f, int a, int b)
@@ -243,7 +241,7 @@ static void measure_paley(struct topo_make *mk)
 {
 	int64_t q = topo_number(mk, 0);
 
-	check_field(mk, MAX_FIELD);
+	check_field(mk, TOPO_MAX_FIELD);
 	if (!mk->rc && q % 4 != 1) {
 		topo_refuse(mk, mk->call->number[0].col, "order is %lld: "
 			    "expected one more than a multiple of 4",
@@ -256,7 +254,7 @@ static void measure_paley(struct topo_make *mk)
 static void build_paley(struct topo_make *mk)
 {
 	struct topo_field f;
-	bool square[MAX_FIELD + 1] = { false };
+	bool square[TOPO_MAX_FIELD + 1] = { false };
 
 	field_init(&f, (int)topo_number(mk, 0));
 	for (int a = 1; a < f.q; a++) {
@@ -275,7 +273,7 @@ static void build_paley(struct topo_make *mk)
 
 /* Powers of a primitive element x: of the first set the even ones, of the other x times those;
  * where q is one less than a multiple of 4 both are half of that and its negatives. */
-static void find_differences(const struct topo_field *f, bool set[2][MAX_FIELD + 1])
+static void find_differences(const struct topo_field *f, bool set[2][TOPO_MAX_FIELD + 1])
 {
 	int x = 1, order = 0, power = 1, last = f->q % 4 == 3 ? (f->q + 1) / 4 : f->q / 2;
 
@@ -300,7 +298,7 @@ static void measure_slim_fly(struct topo_make *mk)
 {
 	int64_t q = topo_number(mk, 0);
 
-	check_field(mk, MAX_FIELD);
+	check_field(mk, TOPO_MAX_FIELD);
 	if (!mk->rc && q < 4) {
 		topo_refuse(mk, mk->call->number[0].col, "order is %lld: expected 4 or more",
 			    (long long)q);
@@ -314,7 +312,7 @@ static void measure_slim_fly(struct topo_make *mk)
 static void build_slim_fly(struct topo_make *mk)
 {
 	struct topo_field f;
-	bool set[2][MAX_FIELD + 1] = { { false } };
+	bool set[2][TOPO_MAX_FIELD + 1] = { { false } };
 	int q;
 
 	field_init(&f, (int)topo_number(mk, 0));

@@ -318,6 +318,17 @@ static void test_dark_ports(void **state)
 	}
 }
 
+/* 2 * 131^2 nodes, whose field has more elements than there may be, are no SlimFly. */
+static void test_large_field(void **state)
+{
+	struct coll_frontier f;
+
+	(void)state;
+	f = find(34322, 197, false, COLL_ALLREDUCE, false);
+	assert_true(f.points.n > 0);
+	coll_frontier_fini(&f);
+}
+
 /* All digraphs of n nodes with d arcs out of and into each, row by row. */
 struct all_digraphs {
 	int n, d;
@@ -384,7 +395,7 @@ static void test_all_digraphs(void **state)
 {
 	(void)state;
 	for (int n = 3; n <= 4; n++) {
-		for (int d = n - 1; d <= ALL_OR_SOME(6, 4); d++) {
+		for (int d = n - 1; d <= ALL_OR_SOME(8, 4); d++) {
 			struct coll_frontier f = find(n, d, false, COLL_ALLREDUCE, true);
 			struct all_digraphs a = { .n = n, .d = d, .f = &f };
 
@@ -432,6 +443,7 @@ int main(void)
 		cmocka_unit_test(test_points_are_real),
 		cmocka_unit_test(test_sweep),
 		cmocka_unit_test(test_dark_ports),
+		cmocka_unit_test(test_large_field),
 		cmocka_unit_test(test_all_digraphs),
 		cmocka_unit_test(test_refusals),
 	};
