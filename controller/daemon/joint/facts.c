@@ -11,6 +11,7 @@
  *	joint/ended/NAME        how its part ended
  *	joint-data/request      what was asked for
  *	joint-data/base/NAME    what its devices hold
+ *	joint-closed            the last one that was; stays
  *
  * Whatever a participant writes compares the revision that made its leader's key, so that one
  * that leads no more says nothing, and that of joint/open.
@@ -137,23 +138,16 @@ static int parse_facts(const struct facts *f, const struct etcd_pairs *pairs,
 	return r;
 }
 
-/* All keys that begin with folder and a slash. */
-static int read_folder(struct facts *f, const char *folder, struct etcd_pairs *out, struct err *err)
+/* All keys of a folder; leaves of them what comes after it. */
+static int read_names(struct facts *f, const char *folder, struct etcd_pairs *out, struct err *err)
 {
+	size_t skip = strlen(f->prefix) + strlen(folder) + 1;
 	char from[MAX_KEY], to[MAX_KEY];
 	const struct etcd_op get = {
 		.kind = ETCD_GET, .key = key(f, from, "%s/", folder),
 		.end = key(f, to, "%s0", folder), .got = out,
 	};
-
-	return read_all(f, &get, 1, err);
-}
-
-/* Leaves of the keys what comes after the folder. */
-static int read_names(struct facts *f, const char *folder, struct etcd_pairs *out, struct err *err)
-{
-	size_t skip = strlen(f->prefix) + strlen(folder) + 1;
-	int r = read_folder(f, folder, out, err);
+	int r = read_all(f, &get, 1, err);
 
 	for (int i = 0; i < out->n && r == 0; i++) {
 		memmove(out->v[i].key, out->v[i].key + skip, strlen(out->v[i].key + skip) + 1);
@@ -207,15 +201,22 @@ static int read_participants(struct facts *f, struct joint_facts *out, struct er
 
 int facts_read(struct facts *f, struct joint_facts *out, struct err *err)
 {
-	struct etcd_pairs pairs = { 0 };
+	struct etcd_pairs pairs = { 0 }, closed = { 0 };
+	char from[MAX_KEY], to[MAX_KEY], last[MAX_KEY];
+	const struct etcd_op gets[] = {
+		{ .kind = ETCD_GET, .key = key(f, from, "joint/"), .end = key(f, to, "joint0"),
+		  .got = &pairs },
+		{ .kind = ETCD_GET, .key = key(f, last, "joint-closed"), .got = &closed },
+	};
 	int r;
 
 	*out = (struct joint_facts){ 0 };
-	if ((r = read_participants(f, out, err)) == 0 &&
-	    (r = read_folder(f, "joint", &pairs, err)) == 0) {
+	if ((r = read_participants(f, out, err)) == 0 && (r = read_all(f, gets, 2, err)) == 0) {
+		out->closed = closed.n ? closed.v[0].modified : 0;
 		r = parse_facts(f, &pairs, out, err);
 	}
 	etcd_pairs_fini(&pairs);
+	etcd_pairs_fini(&closed);
 	return r;
 }
 
@@ -290,10 +291,12 @@ int facts_join(struct facts *f, const char *domains, struct err *err)
 	return r || done ? r : err_set(err, WEFT_ESTALE, "this weftd leads no more");
 }
 
-int facts_open(struct facts *f, const char *uuid, const char *names, const struct buf *request,
-	       struct err *err)
+int facts_open(struct facts *f, int64_t closed, const char *uuid, const char *names,
+	       const struct buf *request, struct err *err)
 {
-	char open[MAX_KEY], data[MAX_KEY], text[JOINT_MAX * JOINT_NAME_MAX + 160];
+	char open[MAX_KEY], data[MAX_KEY], last[MAX_KEY], text[JOINT_MAX * JOINT_NAME_MAX + 160];
+	const struct etcd_guard none_since = { .key = key(f, last, "joint-closed"),
+					       .written = true, .revision = closed };
 	const struct etcd_op ops[] = {
 		{ .kind = ETCD_PUT, .key = key(f, open, "joint/open"), .value = text,
 		  .len = (size_t)snprintf(text, sizeof(text), "%s %s %s", uuid, f->name, names) },
@@ -301,7 +304,7 @@ int facts_open(struct facts *f, const char *uuid, const char *names, const struc
 		  .value = request->data, .len = request->len },
 	};
 
-	return say(f, 0, NULL, ops, 2, err);
+	return say(f, 0, &none_since, ops, 2, err);
 }
 
 int facts_put_base(struct facts *f, int64_t id, const struct buf *base, struct err *err)
@@ -349,14 +352,16 @@ int facts_decide(struct facts *f, int64_t id, enum joint_decision decision, cons
 
 int facts_close(struct facts *f, int64_t id, struct err *err)
 {
-	char from[MAX_KEY], to[MAX_KEY], data[MAX_KEY], data_to[MAX_KEY];
-	const struct etcd_op drops[] = {
+	char from[MAX_KEY], to[MAX_KEY], data[MAX_KEY], data_to[MAX_KEY], last[MAX_KEY], text[24];
+	const struct etcd_op ops[] = {
 		{ .kind = ETCD_DELETE, .key = key(f, from, "joint/"), .end = key(f, to, "joint0") },
 		{ .kind = ETCD_DELETE, .key = key(f, data, "joint-data/"),
 		  .end = key(f, data_to, "joint-data0") },
+		{ .kind = ETCD_PUT, .key = key(f, last, "joint-closed"), .value = text,
+		  .len = (size_t)snprintf(text, sizeof(text), "%" PRId64, id) },
 	};
 
-	return say(f, id, NULL, drops, 2, err);
+	return say(f, id, NULL, ops, 3, err);
 }
 
 int facts_wait_fd(struct facts *f)

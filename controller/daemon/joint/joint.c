@@ -158,7 +158,7 @@ static int say_request(struct joint *j, struct err *err)
 		return 0;
 	}
 	a->tried = true;
-	return facts_open(j->facts, a->uuid, buf_cstr(&a->names), &a->request, err);
+	return facts_open(j->facts, j->now->closed, a->uuid, buf_cstr(&a->names), &a->request, err);
 }
 
 /* Says what etcd does not have yet. */

@@ -39,6 +39,7 @@ struct joint_facts {
 	int n_parts;		/* of v, that have one */
 	enum joint_decision decision;
 	char why[JOINT_TEXT_MAX];	/* of undo */
+	int64_t closed;		/* revision at which one was closed last; 0: none yet */
 };
 
 struct facts;
@@ -66,9 +67,10 @@ void facts_stop(struct facts *f);
 int facts_join(struct facts *f, const char *domains, struct err *err);
 /* What is known. WEFT_ELIMIT: more than JOINT_MAX participants. */
 int facts_read(struct facts *f, struct joint_facts *out, struct err *err);
-/* Opens a joint change of these participants ("NAME,NAME"), if none is open. */
-int facts_open(struct facts *f, const char *uuid, const char *names, const struct buf *request,
-	       struct err *err);
+/* Opens a joint change of these participants ("NAME,NAME"), if none is open and none was closed
+ * after the facts were read that have this as closed. */
+int facts_open(struct facts *f, int64_t closed, const char *uuid, const char *names,
+	       const struct buf *request, struct err *err);
 /* The request of the open one; *out is reset, and stays empty where that is over. */
 int facts_request(struct facts *f, struct buf *out, struct err *err);
 /* What was said of the devices so far: keys are names. */

@@ -466,12 +466,38 @@ static void run_late(void)
 	run(answer_late);
 }
 
+/* What was asked for is opened once more when another change is over: its first request arrives by
+ * then. The answer to a second one was what its client waited for, and there was nothing to do,
+ * so that no row has it on record. */
+static void open_late(void)
+{
+	begin_agreed();
+	etcd_model_fault(&(struct etcd_fault){ .call = ETCD_WRITE, .key = "/joint/open",
+					       .what = ETCD_LATE_REQUEST, .ns = 20 * SIM_S });
+	ask_row(1);
+	expect(0, "nothing is to be done", "apply -f fabric0.yaml -m late");
+	await(QUIET_S, "no change is open any more", all_quiet());
+	check(etcd_model_faults_left() == 0, "its first request is on its way");
+	ask_row(2);
+	expect(0, "the second fabric", "apply -f fabric4.yaml -m newer");
+	await_agreed(1, "is everywhere");
+	sim_sleep(30 * SIM_S);
+	await_agreed(1, "and stays, whatever arrives late");
+	all_settled();
+}
+
+static void run_open_late(void)
+{
+	run(open_late);
+}
+
 const struct story divided_stories[] = {
 	{ "divided-refusals", "what stops a change in one domain stops it in all", run_refusals },
 	{ "divided-device", "a device of one domain can go neither on nor back", run_device },
 	{ "divided-two", "two changes of all domains at once", run_two },
 	{ "divided-standby", "one that stands by ends its part of a change", run_standby },
 	{ "divided-late", "etcd answers late in a change", run_late },
+	{ "divided-open-late", "a change is opened by a request that arrives late", run_open_late },
 	{ "divided-killed", "one of them is killed at moments all over a change", run_killed },
 	{ 0 },
 };
