@@ -18,6 +18,7 @@
 
 #define MAX_CLIENTS 8
 #define BEGIN_NS (30 * SIM_S)		/* others wait so long for the base fabric */
+#define FOLLOWS_NS (5 * SIM_S)		/* a standby has all of the last change by then */
 #define MAX_JOBS 3			/* of a client, that it has not released */
 #define JOB_NS (8 * SIM_S)
 
@@ -532,7 +533,7 @@ void load_settle(int64_t last_fault)
 	sim_tell("half a minute of quiet is over");
 	read_all(&c);
 	right = put_right(&c);
-	sim_sleep_until(end);
+	sim_sleep_until(end > sim_now() + FOLLOWS_NS ? end : sim_now() + FOLLOWS_NS);
 	sim_tell("a minute of quiet is over");
 	read_all(&c);
 	if (right) {

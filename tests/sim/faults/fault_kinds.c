@@ -181,12 +181,16 @@ static void draw_stop(const struct scenario *s, struct planned_fault *f)
 
 static void begin_stop(struct planned_fault *f)
 {
+	f->met = cluster_weftd(f->weftd);
 	cluster_stop(f->weftd);
 }
 
+/* Another such fault may have started it again. */
 static void end_stop(struct planned_fault *f)
 {
-	cluster_wait_stopped(f->weftd);
+	if (f->met && f->met == cluster_weftd(f->weftd)) {
+		cluster_wait_stopped(f->weftd);
+	}
 	while (!cluster_is_on(f->from)) {
 		sim_sleep(SIM_S);
 	}
