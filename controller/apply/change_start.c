@@ -77,28 +77,62 @@ static void init_runs(struct change *c, int n_stages)
 	c->whole = true;
 }
 
-/* A commit covers what earlier changes left half done. So each device that has some of it must have
- * been read, even if there is nothing to be sent to it. */
-static int check_half_done(const struct apply *a, const struct plan *p, struct err *err)
+static int check_half_done(const struct device *d, struct err *err)
 {
-	for (int i = 0; i < p->fabric->n_devices; i++) {
-		const struct device *d = plan_input_device(a, &p->fabric->devices[i]);
-		struct work_cursor at = { 0 };
-		const struct store_work *w;
+	struct work_cursor at = { 0 };
+	const struct store_work *w;
 
-		while (d && !d->now.elsewhere && !d->now.reachable &&
-		       (w = device_next_work(d, &at))) {
-			if (work_moves(w)) {
-				err_set(err, WEFT_EUNAVAIL, "change %lld is half done at %s, "
-					"which does not answer",
-					(long long)at.journal->change.id, d->name);
-				err_hint(err, "a device that is gone for good is to be taken out "
-					 "of the file");
-				return WEFT_EUNAVAIL;
-			}
+	while ((w = device_next_work(d, &at))) {
+		if (work_moves(w)) {
+			err_set(err, WEFT_EUNAVAIL, "change %lld is half done at %s, which does "
+				"not answer", (long long)at.journal->change.id, d->name);
+			err_hint(err, "a device that is gone for good is to be taken out of the "
+				 "file");
+			return WEFT_EUNAVAIL;
 		}
 	}
 	return 0;
+}
+
+static bool is_intended(const struct device *d, const struct plan_device *p)
+{
+	const struct store_light *l = &d->intent;
+
+	return l->n_xcs == p->n_want && l->has_program == p->has_program &&
+	       (l->n_xcs == 0 ||
+		memcmp(l->xcs, p->want, (size_t)l->n_xcs * sizeof(*l->xcs)) == 0) &&
+	       (!l->has_program || ring_programs_equal(&l->programs, &p->programs));
+}
+
+/* An earlier process, perhaps on another machine, read it last: that nothing is to be sent to
+ * change what is intended there follows from what may be long over. */
+static int check_unread(const struct device *d, const struct plan_device *p, struct err *err)
+{
+	const bool sends = p->n_add || p->n_del || p->load_program;
+
+	return (d->now.ever_read && !d->from_store) || sends || is_intended(d, p) ? 0 :
+	       err_set(err, WEFT_EUNAVAIL, "%s does not answer, and has not since this weftd began",
+		       d->name);
+}
+
+/* A commit covers what earlier changes left half done, and says what is at all devices from then
+ * on. So each one of which that has to be known must have been read, even if nothing is to be
+ * sent to it. */
+static int check_devices(const struct apply *a, const struct plan *p, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < p->n_devices && rc == 0; i++) {
+		const struct plan_device *v = &p->devices[i];
+		const struct device *d = plan_input_device(a, &p->fabric->devices[v->device]);
+
+		if (d && !d->now.elsewhere && !d->now.reachable) {
+			if ((rc = check_half_done(d, err)) == 0) {
+				rc = check_unread(d, v, err);
+			}
+		}
+	}
+	return rc;
 }
 
 static int check_start(const struct apply *a, const struct plan *p, struct err *err)
@@ -125,7 +159,7 @@ static int check_start(const struct apply *a, const struct plan *p, struct err *
 		err_hint(err, "plan again");
 		return WEFT_ESTALE;
 	}
-	return check_half_done(a, p, err);
+	return check_devices(a, p, err);
 }
 
 static void on_start(void *arg)

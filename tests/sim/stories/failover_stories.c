@@ -384,6 +384,37 @@ static void run_stop_without_etcd(void)
 	run(stop_without_etcd);
 }
 
+/* ---- a device that the new leader has not read ---- */
+
+/* A job's light is there until it was taken away, and the job until then. */
+static void release_unread(void)
+{
+	const char *without_job;
+	struct command *c;
+
+	begin_led();
+	without_job = map_of(DEVICE);
+	expect(0, "a job", "job request g --count 2 -c allgather --size 1MB");
+	stop_device(DEVICE);
+	kill_for_good(A);
+	await(40, "the other leads", !same(state_of(B), "standby") && state_of(B)[0]);
+	c = begin("job release g");
+	await(40, "a job whose device was not read cannot end",
+	      matches(ask("jobs.-1.problem", "job list --all g"), "does not answer"));
+	check(same(value("jobs.-1.state"), "ending"), "and does not");
+	continue_device(DEVICE);
+	weft("verify");
+	check(finish(c) == 0, "it ends when the device is back");
+	check(same(map_of(DEVICE), without_job), "with its light");
+	cluster_start(A);
+	all_settled();
+}
+
+static void run_unread(void)
+{
+	run(release_unread);
+}
+
 /* ---- a store of its own does not mix with the others' ---- */
 
 /* A third weftd, alone or by etcd. */
@@ -434,6 +465,7 @@ const struct story failover_stories[] = {
 	  run_heard },
 	{ "failover-no-etcd-stop", "weftd is told to stop while there is no etcd",
 	  run_stop_without_etcd },
+	{ "failover-unread", "a device is away since before who leads did", run_unread },
 	{ "failover-own-changes", "a weftd with changes of its own takes no part",
 	  run_own_changes },
 	{ 0 },
