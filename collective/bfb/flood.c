@@ -244,7 +244,8 @@ static int search(const struct topo *t, const struct coll_cost *cost, struct bfb
 
 /* ---- schedules ---- */
 
-static int allgather(const struct topo *t, const struct coll_cost *cost, struct coll_sched **out,
+/* coll_gather_fn. */
+static int allgather(const struct topo *t, const void *cost, struct coll_sched **out,
 		     struct err *err)
 {
 	struct bfb_flood_best best;
@@ -270,57 +271,11 @@ out:
 	return rc;
 }
 
-static int reduce_scatter(const struct topo *t, const struct coll_cost *cost,
-			  struct coll_sched **out, struct err *err)
-{
-	struct coll_sched *gather = NULL;
-	struct topo *back = NULL;
-	int rc = topo_transpose(t, &back, NULL, err);
-
-	if (rc == 0 && (rc = allgather(back, cost, &gather, err)) == 0) {
-		rc = coll_reverse(gather, out, err);
-	}
-	coll_free(gather);
-	topo_free(back);
-	return rc;
-}
-
-static int allreduce(const struct topo *t, const struct coll_cost *cost, struct coll_sched **out,
-		     struct err *err)
-{
-	struct coll_sched *sums = NULL, *copies = NULL;
-	int rc;
-
-	(void)((rc = reduce_scatter(t, cost, &sums, err)) ||
-	       (rc = allgather(t, cost, &copies, err)) ||
-	       (rc = coll_sequence(sums, copies, out, err)));
-	coll_free(sums);
-	coll_free(copies);
-	return rc;
-}
-
 int coll_flood(enum coll_kind kind, const struct topo *topo, const struct coll_cost *cost,
 	       struct coll_sched **out, struct err *err)
 {
 	int rc = topo_check_plain(topo, "flooding", err);
 
 	*out = NULL;
-	if (rc) {
-		return rc;
-	}
-	if (kind != COLL_ALLGATHER && kind != COLL_REDUCE_SCATTER && kind != COLL_ALLREDUCE) {
-		return err_set(err, WEFT_EUNSUPPORTED, "flooding: not for %s",
-			       coll_kind_name(kind));
-	}
-	rc = kind == COLL_ALLGATHER	    ? allgather(topo, cost, out, err)
-	     : kind == COLL_REDUCE_SCATTER ? reduce_scatter(topo, cost, out, err)
-					    : allreduce(topo, cost, out, err);
-	if (rc == 0) {
-		rc = coll_prove(*out, NULL, err);
-	}
-	if (rc) {
-		coll_free(*out);
-		*out = NULL;
-	}
-	return rc;
+	return rc ? rc : coll_from_gathers(kind, topo, allgather, cost, out, err);
 }

@@ -338,6 +338,47 @@ int make_by_late(const struct coll_make_query *q, const struct coll_algorithm *s
 	return rc;
 }
 
+/* Of ranks in the groups of a width; in batches, whose transfers are not moved to idle links, as
+ * that gains next to nothing here. */
+static int offer_groups(const struct coll_make_query *q, const struct coll_algorithm *self,
+			int width, struct coll_made *best, struct err *err)
+{
+	struct coll_make_query how = *q;
+	struct coll_made one = { .algorithm = self };
+	int batches, rc = make_hierarchy(q, width, &one.sched, err);
+
+	how.max_transfers = 0;
+	if (rc || (rc = count_batches(&how, one.sched, &batches, err))) {
+		coll_free(one.sched);
+		return rc;
+	}
+	how.batches = batches;
+	return offer_batches(&how, &one, best, err);
+}
+
+/* Of ranks in groups, the smallest first; "auto" passes over digraphs that have none, and groups
+ * of which too much would be made. */
+int make_by_hierarchy(const struct coll_make_query *q, const struct coll_algorithm *self,
+		      struct coll_made *best, struct err *err)
+{
+	struct coll_make_query how = *q;
+	int rc = 0;
+
+	how.max_transfers = 0;
+	for (int width = 0; rc == 0 || rc == WEFT_ELIMIT; width++) {
+		if (!q->algorithm && best->sched && !is_above(&how, best)) {
+			return 0;
+		}
+		err_clear(err);
+		rc = offer_groups(q, self, width, best, err);
+	}
+	if (rc == WEFT_EUNSUPPORTED && (best->sched || !q->algorithm)) {
+		err_clear(err);
+		return 0;
+	}
+	return rc;
+}
+
 int make_predict_bfb(const struct coll_make_query *q, struct coll_prediction *out, struct err *err)
 {
 	mpq_t factor;

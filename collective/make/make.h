@@ -165,6 +165,8 @@ struct coll_make_query {
 	const struct topo *physical;	/* that of the fabric, where topo is what its terminals see
 					 * and not a choice: trees are made on it. NULL: is not so
 					 * */
+	const int32_t *groups;	/* of each rank, from 0: ranks that are joined inside, as in a
+				 * server; NULL: those of the widest arcs that join equal ones */
 	bool links_only;	/* ranks pass on nothing: no schedule is taken whose messages go
 				 * through other ranks */
 	bool min_cost;		/* "trees": those of least cost at the best rate

@@ -12,8 +12,8 @@
 typedef int make_run_fn(const struct coll_make_query *q, const struct coll_algorithm *self,
 			struct coll_made *best, struct err *err);
 make_run_fn make_by_bfb, make_by_expand, make_by_flood, make_by_forest, make_by_late,
-	make_by_rooted, make_by_trimmed, make_by_torus, make_by_flow, make_by_steps,
-	make_by_searched, make_by_shortest;
+	make_by_hierarchy, make_by_rooted, make_by_trimmed, make_by_torus, make_by_flow,
+	make_by_steps, make_by_searched, make_by_shortest;
 
 /* coll_algorithm.predict. */
 typedef int make_predict_fn(const struct coll_make_query *q, struct coll_prediction *out,
@@ -35,5 +35,12 @@ int make_offer(const struct coll_make_query *q, struct coll_made *one, struct co
  * made->sched stays NULL where it would take as long; 0: never. */
 int make_forest(const struct coll_make_query *q, bool joint, double below_ns,
 		struct coll_made *made, struct err *err);
+
+/* The schedule of ranks in groups (hierarchical.c), proven, not embedded. width: where
+ * groups are not said, of all widths of arcs that join equal ones, from the widest on.
+ * WEFT_EUNSUPPORTED where there are none, WEFT_ELIMIT where it is too large; errors of coll_make.
+ * O(transfers) beside the all-gathers inside and between. */
+int make_hierarchy(const struct coll_make_query *q, int width, struct coll_sched **out,
+		   struct err *err);
 
 #endif

@@ -196,7 +196,12 @@ int make_by_torus(const struct coll_make_query *q, const struct coll_algorithm *
 		err_clear(err);
 		return 0;
 	}
-	if (one.sched && (rc = make_offer(q, &one, best, err))) {
+	rc = one.sched ? make_offer(q, &one, best, err) : 0;
+	if (rc == WEFT_EUNSUPPORTED) {	/* its messages would go through ranks */
+		err_clear(err);
+		return 0;
+	}
+	if (rc) {
 		return rc;
 	}
 	return may_fold(q, best) ? offer_folding(q, best, err) : 0;

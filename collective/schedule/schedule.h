@@ -497,6 +497,17 @@ int coll_rename(const struct coll_sched *s, const int *to,
 int coll_sequence(const struct coll_sched *first, const struct coll_sched *second,
 		  struct coll_sched **out, struct err *err);
 
+/* Makes an all-gather on a digraph that stays the caller's; its errors are those of
+ * coll_from_gathers. */
+typedef int coll_gather_fn(const struct topo *t, const void *arg, struct coll_sched **out,
+			   struct err *err);
+
+/* An all-gather, a reduce-scatter (the all-gather of the transpose, reversed) or an all-reduce
+ * (both in sequence) by whoever makes all-gathers. New schedule, proven. WEFT_EUNSUPPORTED for
+ * other collectives. */
+int coll_from_gathers(enum coll_kind kind, const struct topo *topo, coll_gather_fn *gather,
+		      const void *arg, struct coll_sched **out, struct err *err);
+
 /*
  * The same transfers in other steps: each as early as what it needs is there
  * and its arc has room below the fullest arc of that step, then each as late

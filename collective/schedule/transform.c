@@ -296,6 +296,58 @@ out:
 	return 0;
 }
 
+static int reduce_scatter(const struct topo *t, coll_gather_fn *gather, const void *arg,
+			  struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct topo *back = NULL;
+	int rc = topo_transpose(t, &back, NULL, err);
+
+	if (rc == 0 && (rc = gather(back, arg, &s, err)) == 0) {
+		rc = coll_reverse(s, out, err);
+	}
+	coll_free(s);
+	topo_free(back);
+	return rc;
+}
+
+static int allreduce(const struct topo *t, coll_gather_fn *gather, const void *arg,
+		     struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *sums = NULL, *copies = NULL;
+	int rc;
+
+	(void)((rc = reduce_scatter(t, gather, arg, &sums, err)) ||
+	       (rc = gather(t, arg, &copies, err)) ||
+	       (rc = coll_sequence(sums, copies, out, err)));
+	coll_free(sums);
+	coll_free(copies);
+	return rc;
+}
+
+int coll_from_gathers(enum coll_kind kind, const struct topo *topo, coll_gather_fn *gather,
+		      const void *arg, struct coll_sched **out, struct err *err)
+{
+	int rc;
+
+	*out = NULL;
+	if (kind != COLL_ALLGATHER && kind != COLL_REDUCE_SCATTER && kind != COLL_ALLREDUCE) {
+		return err_set(err, WEFT_EUNSUPPORTED, "%s: not supported, only allgather, "
+			       "reduce-scatter and allreduce", coll_kind_name(kind));
+	}
+	rc = kind == COLL_ALLGATHER	    ? gather(topo, arg, out, err)
+	     : kind == COLL_REDUCE_SCATTER ? reduce_scatter(topo, gather, arg, out, err)
+					    : allreduce(topo, gather, arg, out, err);
+	if (rc == 0) {
+		rc = coll_prove(*out, NULL, err);
+	}
+	if (rc) {
+		coll_free(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
 /* ---- other numbers for the nodes ---- */
 
 struct coll_moved_arc {

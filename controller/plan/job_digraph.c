@@ -61,6 +61,26 @@ static int place_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err 
 	return plan_find_circuits(ctx, pj, err);
 }
 
+/* Circuits for what is best where each host is one rank with all its ports: what leaves hosts is
+ * the same then, and may leave by any port. The schedule is not that of the ranks, and goes. */
+static int choose_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct topo *topo;
+	int rc = plan_choose_topology(ctx, pj, err);
+
+	if (rc || (rc = topo_copy(coll_physical(pj->sched), &topo, err)) ||
+	    (rc = coll_new(COLL_ALLGATHER, topo, 1, 0, 0, &s, err))) {
+		return rc;
+	}
+	coll_free(pj->sched);
+	mcf_free(pj->flow);
+	pj->sched = s;
+	pj->flow = NULL;
+	pj->torus = (struct coll_made_torus){ 0 };
+	return 0;
+}
+
 int plan_server_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
@@ -75,11 +95,8 @@ int plan_server_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *
 	if (job->topo) {
 		return place_circuits(ctx, pj, err);
 	}
-	if (plan_host_with_ranks(ctx->fabric, job)) {
-		return err_set(err, WEFT_EUNSUPPORTED, "topology: auto: not supported with ranks "
-			       "inside hosts");
-	}
-	return plan_switched_job(ctx, pj, err);
+	return plan_host_with_ranks(ctx->fabric, job) ? choose_circuits(ctx, pj, err)
+						      : plan_switched_job(ctx, pj, err);
 }
 
 /* Of the terminals that are nearest to a port, port k takes the k-th, from the
@@ -394,12 +411,25 @@ static int add_lightpaths(const struct job_digraph *d, const struct plan_job *pj
 	return rc;
 }
 
+/* The places in the job of all ranks' hosts; the caller's. */
+static int32_t *group_ranks(const struct job_digraph *d)
+{
+	int32_t *groups = x_alloc((size_t)d->nodes + 1, sizeof(*groups));
+
+	for (int i = 0; i < d->job->n_hosts; i++) {
+		for (int r = 0; r < topo_ranks(d->hosts[i].inside); r++) {
+			groups[node_of(&d->hosts[i], r)] = i;
+		}
+	}
+	return groups;
+}
+
 /* The digraph on which ranks plan: what they see of each other within their host,
  * and lightpaths between the ranks at their ports, so that hosts are left by
- * what is to leave them once, and not by each rank for each. */
+ * what is to leave them once, and not by each rank for each. *groups: ranks by host. */
 static int see_ranks(const struct model_fabric *f, const struct plan_job *pj,
 		     const struct topo *whole, const bool *dropped, struct topo **out,
-		     struct err *err)
+		     int32_t **groups, struct err *err)
 {
 	struct job_digraph d;
 	int rc = digraph_init(&d, f, pj->job, err);
@@ -415,6 +445,7 @@ static int see_ranks(const struct model_fabric *f, const struct plan_job *pj,
 		topo_freeze(d.t);
 		rc = coll_terminals_see(d.t, out, err);
 	}
+	*groups = rc ? NULL : group_ranks(&d);
 	digraph_fini(&d);
 	return rc;
 }
@@ -443,15 +474,18 @@ int plan_embed(const struct model_fabric *f, const struct plan_job *pj, const st
 {
 	struct coll_fabric inside = { .name = f->name, .routing = COLL_ROUTING_MINIMAL_SPLIT };
 	struct topo *seen = NULL;
-	int rc = see_ranks(f, pj, whole, dropped, &seen, err);
+	int32_t *groups;
+	int rc = see_ranks(f, pj, whole, dropped, &seen, &groups, err);
 
 	*out = NULL;
 	if (rc == 0 && (rc = plan_copy_alive(whole, dropped, &inside.topo, err)) == 0 &&
-	    (rc = plan_make_inside(f, pj, seen, &inside, out, algorithm, err)) == 0) {
+	    (rc = plan_make_inside(f, pj, seen, groups, &inside, out, algorithm, err)) ==
+		    0) {
 		name_schedule(*out, f->jobs[pj->job].name, f->name);
 	}
 	topo_free(inside.topo);
 	topo_free(seen);
+	free(groups);
 	return rc;
 }
 

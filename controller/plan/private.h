@@ -116,15 +116,20 @@ int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 /* Plans a job on switches: topology, schedule, times, circuits; those over trunks
  * are left to plan_trunk_light. switch_job.c */
 int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+/* Topology, schedule and circuits where the job leaves the topology to us; of hosts, whatever is
+ * inside. As plan_switched_job. switch_job.c */
+int plan_choose_topology(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 
 /* Circuits for the arcs of pj->sched's digraph, switch by switch; where fibres
  * join the job's switches it is added to ctx->trunk_jobs. switch_job.c */
 int plan_find_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 /* The best schedule of the job on what its ranks see of what is inside its hosts, embedded there,
- * or made there. Both stay the caller's. switch_job.c */
+ * or made there; groups: of each rank the number of its host. All stay the caller's.
+ * switch_job.c */
 struct coll_fabric;
 int plan_make_inside(const struct model_fabric *f, const struct plan_job *pj,
-		     const struct topo *seen, const struct coll_fabric *inside,
+		     const struct topo *seen, const int32_t *groups,
+		     const struct coll_fabric *inside,
 		     struct coll_sched **out, const char **algorithm, struct err *err);
 /* Verifies pj->sched and fills in its times and the gap between them. switch_job.c */
 int plan_time_job(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err);

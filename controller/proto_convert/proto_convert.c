@@ -524,8 +524,10 @@ static void list_choice(struct msg_job *j, const struct plan_job *pj)
 	j->row.ports = c->ports;
 	j->row.bidirectional = c->bidirectional;
 	j->row.steps_bound = c->steps_bound;
-	j->row.bandwidth_bound = j->bound;
-	rat_str(pj->report.bandwidth_bound, j->bound, sizeof(j->bound));
+	if (pj->unit_bps == 0) {	/* else it is of ranks, and the choice of hosts */
+		j->row.bandwidth_bound = j->bound;
+		rat_str(pj->report.bandwidth_bound, j->bound, sizeof(j->bound));
+	}
 	j->row.n_considered = n;
 	j->row.considered = j->considered;
 	j->row.n_fastest = m;

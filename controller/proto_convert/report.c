@@ -697,11 +697,23 @@ static const struct msg_column planned_circuit_columns[] = {
 	{ "switches", NULL, job_devices }, { NULL, NULL, NULL },
 };
 
-/* "2 steps fewer, 18.0 % slower" than the job's. */
-static void compare_text(const Weft__V1__PlanJob *j, const Weft__V1__PlanTopology *t, struct buf *b)
+/* The one that was taken. NULL: none. */
+static const Weft__V1__PlanTopology *taken_topology(const Weft__V1__PlanJob *j)
 {
-	int more = t->steps - j->steps;
-	double share = 100 * ((double)t->time_ns / (double)j->time_ns - 1);
+	for (size_t i = 0; i < j->n_considered; i++) {
+		if (!j->considered[i]->refused[0]) {
+			return j->considered[i];
+		}
+	}
+	return NULL;
+}
+
+/* "2 steps fewer, 18.0 % slower" than the one that was taken. */
+static void compare_text(const Weft__V1__PlanTopology *taken, const Weft__V1__PlanTopology *t,
+			 struct buf *b)
+{
+	int more = t->steps - taken->steps;
+	double share = 100 * ((double)t->time_ns / (double)taken->time_ns - 1);
 
 	if (more) {
 		buf_printf(b, "%d step%s %s", abs(more), abs(more) == 1 ? "" : "s",
@@ -715,21 +727,20 @@ static void compare_text(const Weft__V1__PlanJob *j, const Weft__V1__PlanTopolog
 /* Those that the switches stand against, and the next best. */
 static void note_considered(struct out *o, const Weft__V1__PlanJob *j)
 {
-	bool taken = false;
+	const Weft__V1__PlanTopology *taken = taken_topology(j);
 
-	for (size_t i = 0; i < j->n_considered; i++) {
+	for (size_t i = 0; i < j->n_considered && taken; i++) {
 		const Weft__V1__PlanTopology *t = j->considered[i];
 		struct buf b = { 0 };
 
-		compare_text(j, t, &b);
+		compare_text(taken, t, &b);
 		if (t->refused[0]) {
 			out_note(o, "job %s: not %s (%s), which the switches cannot be wired for: "
 				 "%s", j->name, t->topology, buf_cstr(&b), t->refused);
-		} else if (taken) {
+		} else if (t != taken) {
 			out_note(o, "job %s: next best is %s: %s", j->name, t->topology,
 				 buf_cstr(&b));
 		}
-		taken |= !t->refused[0];
 		buf_fini(&b);
 	}
 }
@@ -756,17 +767,6 @@ static void note_fastest(struct out *o, const Weft__V1__PlanJob *j)
 	}
 }
 
-/* The one that was taken. NULL: none. */
-static const Weft__V1__PlanTopology *taken_topology(const Weft__V1__PlanJob *j)
-{
-	for (size_t i = 0; i < j->n_considered; i++) {
-		if (!j->considered[i]->refused[0]) {
-			return j->considered[i];
-		}
-	}
-	return NULL;
-}
-
 /* Why a topology was taken that was not given. */
 static void note_choice(struct out *o, const Weft__V1__PlanJob *j)
 {
@@ -780,10 +780,14 @@ static void note_choice(struct out *o, const Weft__V1__PlanJob *j)
 			 "faster with them", j->name, j->ports - taken->ports, j->ports);
 	}
 	if (j->steps_bound > 0 && taken) {
-		out_note(o, "job %s: chosen for %d %s ports a host: %d step%s (at least %d), "
-			 "%s M/B (bound %s)", j->name, j->ports, j->bidirectional ? "duplex"
-				 : "one-way", j->steps, j->steps == 1 ? "" : "s", j->steps_bound,
-			 taken->bandwidth_factor, j->bandwidth_bound);
+		const char *bound = j->bandwidth_bound;
+
+		out_note(o, "job %s: chosen for %d %s ports a host: %d step%s%s (at least %d), "
+			 "%s M/B%s%s%s", j->name, j->ports, j->bidirectional ? "duplex"
+				 : "one-way", taken->steps, taken->steps == 1 ? "" : "s",
+			 bound[0] ? "" : " between hosts", j->steps_bound,
+			 taken->bandwidth_factor, bound[0] ? " (bound " : "", bound,
+			 bound[0] ? ")" : "");
 	}
 	note_considered(o, j);
 	note_fastest(o, j);

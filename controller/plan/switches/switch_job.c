@@ -108,8 +108,9 @@ static void take_made(struct coll_made *made, struct coll_sched **sched, struct 
 }
 
 int plan_make_inside(const struct model_fabric *f, const struct plan_job *pj,
-		     const struct topo *seen, const struct coll_fabric *inside,
-		     struct coll_sched **out, const char **algorithm, struct err *err)
+		     const struct topo *seen, const int32_t *groups,
+		     const struct coll_fabric *inside, struct coll_sched **out,
+		     const char **algorithm, struct err *err)
 {
 	const struct model_job *job = &f->jobs[pj->job];
 	struct coll_cost cost = plan_job_cost(f, pj);
@@ -119,6 +120,7 @@ int plan_make_inside(const struct model_fabric *f, const struct plan_job *pj,
 
 	q.fabric = inside;
 	q.physical = inside->topo;
+	q.groups = groups;
 	q.links_only = hosts_say(f, job, MODEL_FORWARDS_NO, false);
 	rc = coll_make(&q, &made, err);
 	*algorithm = rc ? NULL : made.algorithm->name;
@@ -514,7 +516,7 @@ static bool is_evacuated(const struct plan_ctx *ctx, const struct plan_job *pj)
 
 /* The topology that was chosen before, where the job was applied. Another one is taken where that
  * is asked for, or for light that is to go and has no other port. */
-static int choose_topology(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+int plan_choose_topology(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct plan_base *base = ctx->base;
 	bool again = base->aim == PLAN_OPTIMISE && !(base->settled && base->settled[pj->job]);
@@ -536,21 +538,16 @@ static int choose_topology(struct plan_ctx *ctx, struct plan_job *pj, struct err
 	return rc;
 }
 
-/* Roots are rank 0; what is inside hosts has no trees. */
-static int check_rooted(const struct plan_ctx *ctx, const struct model_job *job, struct err *err)
+/* Roots are rank 0. */
+static int check_rooted(const struct model_job *job, struct err *err)
 {
 	bool is_tree = job->collective == COLL_BROADCAST || job->collective == COLL_REDUCE;
 
-	if (plan_host_with_ranks(ctx->fabric, job)) {
-		return err_set(err, WEFT_EUNSUPPORTED, "%s with ranks inside hosts: not supported, "
-			       "only allgather, reduce-scatter, allreduce and all-to-all",
-			       coll_kind_name(job->collective));
+	if (job->topo || is_tree) {
+		return 0;
 	}
-	if (!job->topo && !is_tree) {
-		return err_set(err, WEFT_EUNSUPPORTED, "topology: auto: not supported for %s, only "
-			       "a topology that is given", coll_kind_name(job->collective));
-	}
-	return 0;
+	return err_set(err, WEFT_EUNSUPPORTED, "topology: auto: not supported for %s, only a "
+		       "topology that is given", coll_kind_name(job->collective));
 }
 
 int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
@@ -561,14 +558,14 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 	if (job->kind == MODEL_CIRCUITS) {
 		return plan_pinned_circuits(ctx, pj, err);
 	}
-	if (coll_has_root(job->collective) && (rc = check_rooted(ctx, job, err))) {
+	if (coll_has_root(job->collective) && (rc = check_rooted(job, err))) {
 		return rc;
 	}
 	if (plan_host_with_ranks(ctx->fabric, job)) {
 		return plan_server_circuits(ctx, pj, err);
 	}
 	if (!job->topo) {
-		return choose_topology(ctx, pj, err);
+		return plan_choose_topology(ctx, pj, err);
 	}
 	rc = schedule_given(ctx, pj, err);
 	if (rc) {
