@@ -335,7 +335,7 @@ static int connect_error(const char *path, int errnum, struct err *err)
 	switch (errnum) {
 	case ENOENT:
 	case ECONNREFUSED:
-		return err_set(err, WEFT_EUNAVAIL, "connection refused: %s", path);
+		return err_set(err, WEFT_EUNAVAIL, "no weftd listens at %s", path);
 	case EACCES:
 	case EPERM:
 		return err_errno(err, WEFT_EDENIED, errnum, "%s", path);

@@ -82,7 +82,7 @@ tap "there are 512: more of one user are refused, and told why"
 expect 69 "so is another connection of that user" as 5006 status
 has err "with the numbers" 'too many connections of user uid 5006 \(112 of 512\)'
 has err "and what helps" 'hint: end some of them'
-! grep -q 'is weftd running' "$T/err"
+! grep -q 'no weftd listens' "$T/err"
 tap "which is not whether weftd runs"
 expect 0 "root is served from the reserve" weft status
 expect 0 "an operator too" as 4001 status

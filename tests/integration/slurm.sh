@@ -90,7 +90,7 @@ tap "no node is drained"
 stop weftd KILL
 touch "$T/end-$a"
 b=$(light 3 '' -w "$hosts")
-wait_for 40 state "$a" COMPLETED && grep -q 'connection refused' "$T/slurm/epilog.err"
+wait_for 40 state "$a" COMPLETED && grep -q 'no weftd listens at' "$T/slurm/epilog.err"
 tap "a job ends while weftd is away"
 daemon || exit 1
 wait_for 40 grep -q true "$T/slurm-$b.out"

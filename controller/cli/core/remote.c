@@ -102,8 +102,7 @@ static int connect_socket(struct cli *c, struct rpc_client **out, struct err *er
 
 	r = rpc_client_open(c->socket, CLI_CONNECT_MS, out, err);
 	if (r == WEFT_EUNAVAIL && !err->hint[0]) {
-		err_hint(err, "is weftd running? --socket or WEFT_SOCKET "
-			      "names another socket");
+		err_hint(err, "--socket or WEFT_SOCKET names another socket");
 	} else if (r == WEFT_EDENIED) {
 		err_hint(err, "the mode of the socket file says who may "
 			      "connect");

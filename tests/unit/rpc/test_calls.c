@@ -654,7 +654,7 @@ static void test_nobody_listens(void **state)
 	(void)state;
 	snprintf(path, sizeof(path), "%s", f->path);
 	stop(f);
-	snprintf(want, sizeof(want), "connection refused: %s", path);
+	snprintf(want, sizeof(want), "no weftd listens at %s", path);
 	assert_int_equal(rpc_client_open(path, 1000, &c, &err),
 			 WEFT_EUNAVAIL);
 	assert_string_equal(err.msg, want);
