@@ -6,8 +6,8 @@
  * Each emulator is a child whose standard output is a pipe: its first line
  * "listening ADDRESS" says that it accepts connections, so that the command
  * prints its list, and scripts go on, only when every device can be reached.
- * One that ends by itself ends the whole command with an error: a fabric with
- * a device missing would only confuse whoever tests against it. Emulators die
+ * One that does not start ends the whole command. One that ends later is a device that
+ * lost its power: it is told, the others go on, and the command ends with the last. Emulators die
  * with this process, even when it is killed (PR_SET_PDEATHSIG). Signals come
  * by signalfd into the one poll() that also watches the pipes, so nothing
  * runs in a handler.
@@ -235,7 +235,7 @@ static int ended(struct emulator *e, struct err *err)
 }
 
 /* Waits once, at most wait_ms (-1: for ever). 1: a signal asks to stop; 0;
- * or the error of an emulator that ended. */
+ * or the error of an emulator that ended, which is watched no more. */
 static int watch(struct emulators *f, int wait_ms, struct err *err)
 {
 	for (int i = 0; i < f->n; i++) {
@@ -254,6 +254,31 @@ static int watch(struct emulators *f, int wait_ms, struct err *err)
 		}
 	}
 	return 0;
+}
+
+static int n_running(const struct emulators *f)
+{
+	int n = 0;
+
+	for (int i = 0; i < f->n; i++) {
+		n += f->v[i].pid > 0;
+	}
+	return n;
+}
+
+/* Until a signal (0) or until none is left, which is the error of the last. */
+static int watch_all(struct emulators *f, struct err *err)
+{
+	int r = 0;
+
+	while (r == 0) {
+		r = watch(f, -1, err);
+		if (r == WEFT_EUNAVAIL && n_running(f)) {
+			fprintf(stderr, "weft: %s; the others go on\n", err->msg);
+			r = 0;
+		}
+	}
+	return r > 0 ? 0 : r;
 }
 
 static bool all_listen(const struct emulators *f)
@@ -359,8 +384,8 @@ int cmd_emulate(struct cli *c, struct err *err)
 	if (r == 0) {
 		r = print_emulators(c, &f, err);
 	}
-	while (r == 0) {
-		r = watch(&f, -1, err);
+	if (r == 0) {
+		r = watch_all(&f, err);
 	}
 	stop(&f);
 	r = r > 0 ? 0 : r;
