@@ -368,7 +368,7 @@ const struct cli_command cli_root[] = {
 	  "packets", testbed_commands, NULL, 0, 0, false, NULL },
 	{ "store", NULL, "", "What weftd remembers, between versions of weft", store_commands,
 	  NULL, 0, 0, false, NULL },
-	{ "explain", NULL, "[CODE]", "Explain an exit or error code", NULL,
+	{ "explain", NULL, "[CODE|KIND]", "Explain a code, or a kind of problem", NULL,
 	  NULL, 0, 1, false, cmd_explain },
 	{ "version", NULL, "", "Print versions", NULL, NULL, 0, 0,
 	  false, cmd_version },

@@ -112,8 +112,11 @@ ADDR=([ocs0]=127.0.0.1:5025 [rome0]=127.0.0.1:7023 [ring0]=127.0.0.1:7700)
 # Every laser but that of h3.p1, whose fibre is broken.
 for i in {1..7}; do echo "laser ocs0.in$i -3.0"; done >"$T/light/wiring"
 
-step 69 'weft status' 'is weftd running'
+step 69 'weft status' 'no weftd listens at'
 runs emulate 'weft emulate pod.yaml' grep -q ready "$T/emulate.log"
+kill "$(awk '$1 == "ocs0" { print $5 }' "$T/emulate.log")"
+wait_for 10 grep -q '^weft: ocs0: .*; the others go on' "$T/emulate.log" && kill -0 "${PID[emulate]}" "$(awk '$1 == "rome0" { print $5 }' "$T/emulate.log")"
+tap "  one that is ended leaves the others"
 stop emulate
 hardware || exit 1
 step 0 'weft check pod.yaml' 'valid +yes'
@@ -152,6 +155,7 @@ control ocs0 "unset $(control ocs0 map | head -n 1)" >"$T/answer"
 wait_for 20 eval 'weft verify >"$T/verify"; [[ $? == 2 ]]'
 step 0 'weft status' 'ocs0 is not as intended'
 step 2 'weft diff' 'missing +in'
+step 0 'weft explain circuits-dark' 'weft apply'
 step 2 'weft plan --svg FILE.svg' '' -e 's/FILE/missing/'
 step 0 'weft apply' 'verdict +committed'
 expect 0 "  makes it again" weft verify

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weft explain, version, complete: about the command line itself. */
+/*
+ * weft explain, version, complete: about the command line itself. What is explained are the
+ * exit codes (exit.c), the error codes and the kinds of problems, each of which has its row in a
+ * table here: a test goes through all of the API's kinds, so that none is without a word on
+ * what it means and what to do. version is the one command that works with and without weftd.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +42,78 @@ static const struct {
 };
 
 #define N_ERRORS (sizeof(errors) / sizeof(errors[0]))
+#define KIND(k) [WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_##k]
+
+/* Every kind of problem that status lists. */
+static const struct problem_help {
+	const char *meaning, *advice;
+} problem_kinds[] = {
+	KIND(DEVICE_UNREACHABLE) = { "a device did not answer when it was asked last",
+		"Its light is assumed to be as it was read last. Its power, its network, its "
+		"address; changes that need it are refused until it answers." },
+	KIND(DEVICE_ALARM) = { "a device reports an alarm of its own",
+		"Look at the device: the text is what it says." },
+	KIND(PORTS_FAILED) = { "a device reports ports that failed",
+		"Replace them; list them under \"dead\" in the file until then, and jobs avoid "
+		"them." },
+	KIND(PARTS_FAILED) = { "fibres or resonators of a ring failed",
+		"\"weft apply\" loads programs that do without; list under \"dead\" what stays "
+		"broken." },
+	KIND(SETTINGS_UNLOCKED) = { "resonators of a ring hold no wave",
+		"\"weft device recover NAME --relock\" has them search again." },
+	KIND(CIRCUITS_DARK) = { "intended circuits are missing, or there without light",
+		"\"weft diff\" names them, \"weft apply\" makes them again where it can." },
+	KIND(CIRCUITS_UNEXPECTED) = { "circuits are there that weft did not make",
+		"They are their owner's; \"weft apply --mode update\" takes away what is in the "
+		"way." },
+	KIND(PROGRAM_WRONG) = { "a ring's program is missing, or another is loaded",
+		"\"weft apply\" loads what is intended." },
+	KIND(CIRCUITS_PENDING) = { "circuits belong to a change that was interrupted",
+		"\"weft apply\" or \"weft rollback\": either ends it." },
+	KIND(LINKS_WRONG) = { "hosts do not receive the light that is meant for them",
+		"The links and transceivers of the ports that \"weft status\" lists; how they are "
+		"cabled (\"weft bringup\")." },
+	KIND(HOSTS_SILENT) = { "hosts cannot be asked what they receive",
+		"Their network namespaces: do they exist, and may weftd enter them?" },
+	KIND(JOB_DEGRADED) = { "a job has lost light, and uses what remains",
+		"\"weft apply\" makes the fewest circuits that bring back what can be." },
+	KIND(JOB_DOWN) = { "no schedule of a job works on what remains of its light",
+		"\"weft apply\", or repair what its reason names." },
+	KIND(JOBS_NOT_PLANNED) = { "the jobs cannot be planned, so what they have is not known",
+		"The text tells why; \"weft plan\" has all of it." },
+	KIND(CHANGED_BY_OTHERS) = { "others changed circuits of a device while weft changed it",
+		"Let one controller change it. The problem ends 15 minutes after the last such "
+		"change." },
+	KIND(CHANGE_WAITS) = { "a change hangs on a device that does not answer",
+		"Bring the device back and it ends by itself; or, after the time that is told, "
+		"\"weft apply\" or \"weft rollback\"." },
+	KIND(STORE) = { "the store's copy took its place, or no copy can be made",
+		"Look at the disk; see what differs (\"weft diff\"), and apply what is wanted." },
+	KIND(ETCD) = { "etcd does not answer the leader, or takes no transaction",
+		"Its space and its members; weftd goes on by itself once it answers." },
+};
+
+#undef KIND
+#define N_KINDS (int)(sizeof(problem_kinds) / sizeof(problem_kinds[0]))
+
+/* "circuits-dark", as status writes it. */
+static const char *kind_name(int kind, char *buf, int size)
+{
+	return msg_enum(&weft__v1__problem_kind__descriptor, kind, buf, size);
+}
+
+/* The table's row of that kind, NULL: none is called so. */
+static const struct problem_help *find_problem(const char *what)
+{
+	char name[64];
+
+	for (int k = 1; k < N_KINDS; k++) {
+		if (strcasecmp(what, kind_name(k, name, sizeof(name))) == 0) {
+			return problem_kinds[k].meaning ? &problem_kinds[k] : NULL;
+		}
+	}
+	return NULL;
+}
 
 /* NULL: no such exit code. */
 static const struct cli_exit *find_exit(int code)
@@ -57,8 +134,22 @@ static void out_exit(struct out *o, const struct cli_exit *e)
 	out_str(o, "advice", e->advice);
 }
 
+static void out_problems(struct out *o)
+{
+	char name[64];
+
+	out_array(o, "problems");
+	for (int k = 1; k < N_KINDS; k++) {
+		out_object(o, NULL);
+		out_str(o, "kind", kind_name(k, name, sizeof(name)));
+		out_str(o, "meaning", problem_kinds[k].meaning);
+		out_end(o);
+	}
+	out_end(o);
+}
+
 /* {exit_codes: [{exit, name, meaning}], error_codes: [{code, exit,
- * meaning}]} */
+ * meaning}], problems: [{kind, meaning}]} */
 static int explain_all(struct cli *c, struct err *err)
 {
 	struct out *o = out_new(c->format);
@@ -81,21 +172,38 @@ static int explain_all(struct cli *c, struct err *err)
 		out_end(o);
 	}
 	out_end(o);
+	out_problems(o);
 	return cli_print(o, err);
 }
 
-/* An exit code by number or an error code by name, in any case: {code, error,
+/* {problem, meaning, advice} */
+static int explain_problem(struct cli *c, const struct problem_help *p, struct err *err)
+{
+	struct out *o = out_new(c->format);
+	char name[64];
+
+	out_str(o, "problem", kind_name((int)(p - problem_kinds), name, sizeof(name)));
+	out_str(o, "meaning", p->meaning);
+	out_str(o, "advice", p->advice);
+	return cli_print(o, err);
+}
+
+/* An exit code by number, an error code or a kind of problem by name, in any case: {code, error,
  * exit, name, meaning, advice}; the first two of error codes only. */
 int cmd_explain(struct cli *c, struct err *err)
 {
 	const struct cli_exit *e = NULL;
 	const char *what = c->argc ? c->argv[0] : NULL, *meaning = NULL;
+	const struct problem_help *problem = what ? find_problem(what) : NULL;
 	struct out *o;
 	char *end;
 	long number;
 
 	if (!what) {
 		return explain_all(c, err);
+	}
+	if (problem) {
+		return explain_problem(c, problem, err);
 	}
 	number = strtol(what, &end, 10);
 	if (end != what && *end == '\0') {
@@ -110,9 +218,9 @@ int cmd_explain(struct cli *c, struct err *err)
 		}
 	}
 	if (!e) {
-		err_set(err, WEFT_ENOTFOUND, "\"%s\" is neither an exit code nor an error code",
-			what);
-		err_hint(err, "\"weft explain\" lists both");
+		err_set(err, WEFT_ENOTFOUND, "\"%s\" is no exit code, error code or kind "
+			"of problem", what);
+		err_hint(err, "\"weft explain\" lists them");
 		return err->code;
 	}
 	o = out_new(c->format);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "controller/cli/core/cli.h"
+#include "controller/proto_convert/report.h"
 
 #define MAX_WORDS 32
 #define MAX_OUTPUT (1 << 20)
@@ -689,6 +690,16 @@ static void test_explain(void **state)
 	assert_int_equal(weft(f, "weft explain eunavail --format json"), 0);
 	assert_int_equal(number(f, "exit"), 69);
 	assert_int_equal(weft(f, "weft explain 5"), 65);
+	for (unsigned k = 1; k < weft__v1__problem_kind__descriptor.n_values; k++) {
+		char name[64], line[96];
+
+		msg_enum(&weft__v1__problem_kind__descriptor,
+			 weft__v1__problem_kind__descriptor.values[k].value, name, sizeof(name));
+		snprintf(line, sizeof(line), "weft explain %s --format json", name);
+		assert_int_equal(weft(f, line), 0);
+		expect_text(f, "problem", name);
+		assert_null(strstr(f->out, "null"));
+	}
 }
 
 static void test_usage(void **state)
