@@ -33,6 +33,7 @@ static void light_fini(struct plan_light *l)
 	free((void *)l->dark);
 	free((void *)l->silent);
 	free((void *)l->fixed);
+	free((void *)l->pending);
 	free((void *)l->bad_in);
 	free((void *)l->bad_out);
 	free((void *)l->dead);
@@ -268,17 +269,17 @@ static const struct store_work *find_work(const struct store_journal *j, const c
 	return NULL;
 }
 
-/* Light that an open change made is weft's own as well, though it is in no
- * committed intent. What it made elsewhere is not known. */
-static void add_pending(const struct apply *a, const struct device *d, xc_list *list,
-			struct plan_light *out)
+/* What open changes make; what they make elsewhere is not known. */
+static void fill_pending(const struct apply *a, const struct device *d, struct plan_light *out)
 {
+	xc_list list = { 0 };
+
 	for (int k = 0; k < a->n_open && !d->now.elsewhere; k++) {
 		const struct store_work *w = find_work(&a->open[k], d->name);
 
 		for (int i = 0; w && i < w->n_steps; i++) {
 			if (w->steps[i].op == STORE_ADD) {
-				vec_push(list, w->steps[i].xc);
+				vec_push(&list, w->steps[i].xc);
 			}
 		}
 		if (w && w->is_ring && work_moves(w) && work_new(w) &&
@@ -286,25 +287,26 @@ static void add_pending(const struct apply *a, const struct device *d, xc_list *
 			out->programs = work_new(w);
 		}
 	}
+	if (list.n) {
+		qsort(list.v, list.n, sizeof(*list.v), optics_xc_cmp);
+	}
+	out->pending = list.v;
+	out->n_pending = (int)list.n;
 }
 
 static void fill_intent(const struct apply *a, const struct device *d, struct plan_light *out)
 {
-	xc_list list = { 0 };
+	struct optics_xc *xcs = x_new((size_t)d->intent.n_xcs + 1, sizeof(*xcs));
 
 	out->known = true;
 	if (d->intent.has_program) {
 		out->programs = &d->intent.programs;
 	}
-	for (int i = 0; i < d->intent.n_xcs; i++) {
-		vec_push(&list, d->intent.xcs[i]);
+	for (; out->n_xcs < d->intent.n_xcs; out->n_xcs++) {
+		xcs[out->n_xcs] = d->intent.xcs[out->n_xcs];
 	}
-	add_pending(a, d, &list, out);
-	if (list.n) {
-		qsort(list.v, list.n, sizeof(*list.v), optics_xc_cmp);
-	}
-	out->xcs = list.v;
-	out->n_xcs = (int)list.n;
+	out->xcs = xcs;
+	fill_pending(a, d, out);
 }
 
 const struct device *plan_input_device(const struct apply *a, const struct model_device *m)

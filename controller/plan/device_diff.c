@@ -240,7 +240,7 @@ static int place_unwanted(struct plan_ctx *ctx, struct plan_device *d,
 		push_xc(&d->external, &d->n_external, cap, xc);
 		return 0;
 	}
-	if (plan_light_has(plan_intent(ctx, d->device), xc)) {
+	if (plan_is_own(ctx, d->device, xc)) {
 		push_xc(&d->del, &d->n_del, cap, xc);
 		return 0;
 	}

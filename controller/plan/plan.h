@@ -57,6 +57,9 @@ struct plan_light {
 	int n_fixed;			/* of xcs, sorted: at a port that is worn,
 					 * and is moved no more */
 	const struct optics_xc *fixed;
+	int n_pending;			/* intent: what open changes may have made, weft's
+					 * own light too; sorted */
+	const struct optics_xc *pending;
 	const struct ring_programs *programs;	/* rings; NULL: none */
 	uint64_t memory;		/* of it for programs, 0: unknown */
 	int max_programs;		/* 0: unknown */

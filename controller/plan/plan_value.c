@@ -53,10 +53,17 @@ bool plan_is_silent(const struct plan_light *light, struct optics_xc xc)
 	return plan_light_has(&silent, xc);
 }
 
+bool plan_is_own(const struct plan_ctx *ctx, int device, struct optics_xc xc)
+{
+	const struct plan_light *intent = plan_intent(ctx, device);
+	const struct plan_light pending = { .n_xcs = intent->n_pending, .xcs = intent->pending };
+
+	return plan_light_has(intent, xc) || plan_light_has(&pending, xc);
+}
+
 bool plan_is_external(const struct plan_ctx *ctx, int device, struct optics_xc xc)
 {
-	return plan_light_has(plan_observed(ctx, device), xc) &&
-	       !plan_light_has(plan_intent(ctx, device), xc);
+	return plan_light_has(plan_observed(ctx, device), xc) && !plan_is_own(ctx, device, xc);
 }
 
 static bool has_port(int n, const int *ports, int port)

@@ -74,7 +74,9 @@ bool plan_works(const struct plan_light *seen, bool in, int port);
  * plan_has_died. O(ports that are). plan_value.c */
 bool plan_may_light(const struct plan_light *seen, bool either, bool in, int port);
 
-/* A circuit that is observed but in no intent of weft's. */
+/* A circuit that weft means to be there, or was to make in a change that is open. */
+bool plan_is_own(const struct plan_ctx *ctx, int device, struct optics_xc xc);
+/* A circuit that is observed and not weft's own. */
 bool plan_is_external(const struct plan_ctx *ctx, int device, struct optics_xc xc);
 
 /* Gives each job on a ring its positions and channels: asked for by number,

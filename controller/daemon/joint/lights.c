@@ -74,11 +74,12 @@ struct light_list {
 	  (int)(sizeof(cols) / sizeof((cols)[0])), __VA_ARGS__ }
 
 /* xcs first, as others are of them. Those that are not `once` may be twice in what the engine
- * has: circuits that an open change makes again. */
+ * has: circuits that two open changes make. */
 static const struct light_list lists[] = {
 	LIST(xcs, struct optics_xc, xc_columns, .n_key = 2),
 	LIST(dark, struct optics_xc, xc_columns, .n_key = 2, .of_circuits = true),
 	LIST(fixed, struct optics_xc, xc_columns, .n_key = 2, .of_circuits = true),
+	LIST(pending, struct optics_xc, xc_columns, .n_key = 2),
 	LIST(bad_in, int, in_columns, .n_key = 0),
 	LIST(bad_out, int, out_columns, .n_key = 0),
 	LIST(dead, struct ring_fault, dead_columns, .n_key = 5, .once = true),

@@ -588,6 +588,27 @@ static void tell_circuits_half(void)
 	expect(0, "as all that should be, and no more", "verify");
 }
 
+/* What is meant for a group whose change is open is what was committed, not that with what was to
+ * be: a port would have two circuits then. */
+static void tell_circuits_stuck(void)
+{
+	const char *bed;
+
+	expect(0, "a group", "circuit add h2.p0 h3.p0 h4.p0 h5.p0 --name bed");
+	bed = map_of(SWITCH);
+	write_file("bed", "h2.p0 h6.p0\nh4.p0 h7.p0\n");
+	control(SWITCH, "fault refuse-port=i8");
+	expect(65, "it becomes another, and can go neither on nor back", "circuit set bed bed");
+	check(!has_light(bed), "half of it is dark");
+	expect(0, "another group goes its own way", "circuit add h3.p1 h5.p1 --name other");
+	control(SWITCH, "clear");
+	expect(2, "the first is what it was", "verify");
+	has("but for what is dark", "missing +in 9 -> out 11 ");
+	expect(0, "which is repaired", "apply -f fabric.yaml");
+	expect(0, "and then all is there", "verify");
+	check(has_light(bed) && lines_of(map_of(SWITCH)) == lines_of(bed) + 2, "and no more");
+}
+
 /* Who asks again after a crash waits until the devices were asked. */
 static void tell_circuits_unread(void)
 {
@@ -663,6 +684,7 @@ STORY(drained)
 STORY(circuits)
 STORY(circuits_killed)
 STORY(circuits_unread)
+STORY(circuits_stuck)
 STORY(circuits_half)
 STORY(circuit_files)
 STORY(edge_list)
@@ -686,6 +708,8 @@ const struct story job_stories[] = {
 	{ "job-circuits-killed", "weftd ends while a group becomes another", run_circuits_killed },
 	{ "job-circuits-half", "a change of groups that is left half done", run_circuits_half },
 	{ "job-circuits-unread", "circuits whose devices are not read yet", run_circuits_unread },
+	{ "job-circuits-stuck", "a change of a group that can go neither on nor back",
+	  run_circuits_stuck },
 	{ "job-circuit-files", "groups of circuits in files, out and in", run_circuit_files },
 	{ "job-circuits-of-others", "who may change, keep and take circuits",
 	  run_circuits_of_others },

@@ -430,7 +430,8 @@ static inline void plan_switch(const struct plan_base *b, const struct want *w,
 	}
 	for (int i = 0; i < seen->n_xcs; i++) {
 		struct optics_xc xc = seen->xcs[i];
-		bool ours = xc_in(intent->xcs, intent->n_xcs, xc);
+		bool ours = xc_in(intent->xcs, intent->n_xcs, xc) ||
+			    xc_in(intent->pending, intent->n_pending, xc);
 		bool displaced = false;
 
 		for (int k = 0; k < w->n && b->mode == PLAN_UPDATE; k++) {

@@ -133,7 +133,7 @@ static int some_of(struct rng *rng, const struct optics_xc *from, int n, int per
 static void random_switch(struct rng *rng, struct plan_light *l, const struct model_device *dev,
 			  struct arrays *own)
 {
-	struct optics_xc *xcs, *dark, *fixed;
+	struct optics_xc *xcs, *dark, *fixed, *pending;
 	struct plan_known_loss *losses;
 	struct plan_known_power *powers;
 	int *bad;
@@ -141,12 +141,14 @@ static void random_switch(struct rng *rng, struct plan_light *l, const struct mo
 	arrays_add(own, xcs, MAX_ROWS);
 	arrays_add(own, dark, MAX_ROWS);
 	arrays_add(own, fixed, MAX_ROWS);
+	arrays_add(own, pending, MAX_ROWS);
 	arrays_add(own, losses, MAX_ROWS);
 	arrays_add(own, powers, MAX_ROWS);
 	arrays_add(own, bad, 2);
 	l->n_xcs = random_circuits(rng, dev, xcs);
 	l->n_dark = some_of(rng, xcs, l->n_xcs, 20, dark);
 	l->n_fixed = some_of(rng, xcs, l->n_xcs, 5, fixed);
+	l->n_pending = random_circuits(rng, dev, pending);
 	for (int i = 0; i < l->n_xcs; i++) {
 		losses[i] = (struct plan_known_loss){ xcs[i], below(rng, 4000) - 1000,
 						      (enum plan_source)below(rng, 3) };
@@ -163,6 +165,7 @@ static void random_switch(struct rng *rng, struct plan_light *l, const struct mo
 	l->xcs = xcs;
 	l->dark = dark;
 	l->fixed = fixed;
+	l->pending = pending;
 	l->losses = losses;
 	l->powers = powers;
 	l->bad_in = l->bad_out = bad;
@@ -325,6 +328,7 @@ static void same_light(const struct plan_light *a, const struct plan_light *b)
 	SAME_LIST(xcs);
 	SAME_LIST(dark);
 	SAME_LIST(fixed);
+	SAME_LIST(pending);
 	SAME_LIST(bad_in);
 	SAME_LIST(bad_out);
 	SAME_LIST(dead);
