@@ -183,7 +183,7 @@ static bool is_above(const struct coll_make_query *q, const struct coll_made *be
 	}
 	if (q->cost) {
 		return !is_breadth_first(best) &&
-		       (double)best->time_ns > (double)best->bound_ns * MET;
+		       (double)best->time_ns > (double)best->bound_ns * MET(q);
 	}
 	return !best->report.bandwidth_optimal || best->algorithm->chooses_steps;
 }
@@ -212,7 +212,7 @@ static int offer_forest(const struct coll_make_query *q, const struct coll_algor
 			bool joint, struct coll_made *best, struct err *err)
 {
 	struct coll_made one = { .algorithm = self };
-	double below_ns = q->cost && best->sched ? (double)best->time_ns / MET : 0;
+	double below_ns = q->cost && best->sched ? (double)best->time_ns / MET(q) : 0;
 	int rc = make_forest(q, joint, below_ns, &one, err);
 
 	if (rc && best->sched) {

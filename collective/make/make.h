@@ -161,6 +161,7 @@ struct coll_make_query {
 	const char *expr;	/* of topo, for the constructions of expansions; NULL: none */
 	int root;		/* of collectives that have one */
 	const struct coll_cost *cost;	/* for the least time; NULL: least T_B, then steps */
+	bool steps_first;	/* the cost is one of which a step is worth more than any T_B */
 	const struct coll_fabric *fabric;	/* to be embedded in; NULL: arcs are links */
 	const struct topo *physical;	/* that of the fabric, where topo is what its terminals see
 					 * and not a choice: trees are made on it. NULL: is not so

@@ -33,7 +33,7 @@ static bool may_gain(const struct coll_make_query *q, const struct coll_made *be
 	double min = fmax(steps * fixed_ns(q) + best->pairs.info.flow.bound * shard_ns(q),
 			    (double)best->bound_ns);
 
-	return (double)best->time_ns > min * MET;
+	return (double)best->time_ns > min * MET(q);
 }
 
 /* Nothing can be better than the best: with a cost it takes its bound, else it has the

@@ -5,8 +5,9 @@
 
 #include "collective/make/make.h"
 
-/* By what time a bound is met: what is left is worth no work. */
-#define MET 1.002
+/* By what time a bound is met: what is left is worth no work, but where steps come first, beside
+ * which T_B is next to nothing. */
+#define MET(q) ((q)->steps_first ? 1 : 1.002)
 
 /* coll_algorithm.run of the rows of algorithms.c: of copies.c, rooted.c, pairs.c and torus.c. */
 typedef int make_run_fn(const struct coll_make_query *q, const struct coll_algorithm *self,

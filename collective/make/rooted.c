@@ -81,7 +81,7 @@ int make_by_trimmed(const struct coll_make_query *q, const struct coll_algorithm
 {
 	struct coll_make_query how = *q;
 	bool tries = q->cost && q->batches == 0 && best->sched &&
-		     (double)best->time_ns > (double)best->bound_ns * MET &&
+		     (double)best->time_ns > (double)best->bound_ns * MET(q) &&
 		     (int64_t)topo_n(q->topo) * topo_m(q->topo) <= MAX_TRIMMED;
 
 	how.kind = COLL_ALLREDUCE;

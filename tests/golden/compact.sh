@@ -7,7 +7,7 @@ ulimit -v 1048576	# KiB; an expanded all-reduce of 4096 ranks takes twice that
 
 compact() { # TOPOLOGY COLLECTIVE STEPS FACTOR MOST_BYTES
 	local f=$T/s.pb got
-	weft schedule make -t "$1" -c "$2" -o "$f" --format json >"$T/made" 2>"$T/err"
+	weft schedule make -t "$1" -c "$2" --objective bandwidth -o "$f" --format json >"$T/made" 2>"$T/err"
 	got=$(jq -r '"\(.steps) \(.bandwidth_factor)"' "$T/made")
 	[[ $got == "$3 $4" ]]
 	tap "$1 $2: $3 steps, T_B $4; found $got"
@@ -27,7 +27,7 @@ compact 'Torus(128,128)' allreduce 256 16383/8192 1000000
 compact 'Torus(16,16,16)' all-to-all 24 24585/2048 3000000
 compact 'Hypercube(12)' allgather 12 4095/4096 500000
 
-weft schedule make -t 'Torus(128,128)' -c allreduce -o "$T/s.json" >/dev/null
+weft schedule make -t 'Torus(128,128)' -c allreduce --objective bandwidth -o "$T/s.json" >/dev/null
 (($(stat -c %s "$T/s.json") < 5000000))
 tap "Torus(128,128): less than 5 MB of JSON"
 expect 65 "every transfer of it is refused" weft schedule export "$T/s.json" --flat -o "$T/f.pb"

@@ -8,7 +8,8 @@ cost() { # FILE OPTIONS...
 }
 
 # Breadth-first broadcast on 64 x 64 nodes with links of 400 Gbit/s, 400 ns a hop.
-expect 0 "64 x 64" weft schedule make -t 'Torus(64,64)' -c allreduce -a bfb -o "$T/t.pb"
+expect 0 "64 x 64" weft schedule make -t 'Torus(64,64)' -c allreduce -a bfb --objective bandwidth \
+	-o "$T/t.pb"
 while read -r alpha size time; do
 	cost "$T/t.pb" --alpha "$alpha" --hop 400ns --link-bandwidth 400Gbps --size "$size"
 	[[ $(jq .time_ns "$T/out") == "$time" ]]
@@ -46,13 +47,38 @@ tap "batches by alpha, hop and message"
 
 # Those asked for are the fewest that gain as much.
 asked() { # TOPOLOGY BATCHES
-	weft schedule make -t "$1" -c allreduce -a bfb --batches "$2" --format json |
+	weft schedule make -t "$1" -c allreduce -a bfb --batches "$2" --objective bandwidth --format json |
 		jq -c '[.batches, .batches_note, .steps, .bandwidth_factor]'
 }
 [[ $(asked 'GenKautz(4,64)' 8) == '[1,"8 batches gain nothing: made in one",6,"21/8"]' ]]
 tap "batches that gain nothing are not made"
 [[ $(asked 'GenKautz(2,24)' 8 | jq -c '.[:3]') == '[8,null,15]' ]]
 tap "those that gain are"
+
+# What is the best: by time, at a default cost where none is given; by T_B; by steps.
+best() { # OPTIONS...
+	weft schedule make -t 'GenKautz(4,16)' -c allreduce "$@" --format json
+}
+query='[.steps, .time_ns, .gap, .bandwidth_factor, .objective]'
+[[ $(best | jq -c "$query") == "$(best --alpha 1us --size 1MiB --link-bandwidth 100Gbps \
+	--objective time | jq -c "$query")" && $(best | jq -c '[.steps < 12, .cost, .bandwidth_gap]') == \
+	'[true,"default",null]' ]]
+tap "the default cost, which is told"
+[[ $(best --objective bandwidth | jq -c \
+	'[.objective, .steps > 100, .bandwidth_gap < 0.06, .time_ns, .gap, .cost]') == \
+	'["bandwidth",true,true,null,null,null]' ]]
+tap "the least T_B, in however many steps"
+[[ $(best --objective steps --forward yes | jq -c '[.objective, .steps, .time_ns, .alpha_ns, .bandwidth_gap]') == \
+	'["steps",1,null,null,null]' ]]
+tap "the fewest steps"
+[[ $(weft schedule make -t 'Jellyfish(14,3,2)' -c allgather --objective steps --format json |
+	jq -c '[.steps, .bandwidth_factor]') == '[4,"117/98"]' ]]
+tap "and of these the least T_B"
+expect 64 "another objective" weft schedule make -t 'Ring(4)' -c allgather --objective rate
+has err "what there is" 'expected bandwidth, steps or time'
+expect 64 "a cost that is not looked at" weft schedule make -t 'Ring(4)' -c allgather \
+	--objective steps --alpha 1us
+has err "says so" 'only --objective time looks at'
 
 # A ring's light changes: alpha includes its retuning, or --retune is what it takes.
 weft ring plan -n 8 -w 2 --size 1MB -a ne --alpha 25us --rate 40Gbps -o "$T/r.json" \

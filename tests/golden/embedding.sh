@@ -10,7 +10,7 @@ made() {
 	local want=$1 got again file
 	shift
 	for file in "$T/s.json" "$T/s.pb"; do
-		got=$(weft schedule make "$@" -o "$file" --format json 2>"$T/err" | jq -r \
+		got=$(weft schedule make "$@" --objective bandwidth -o "$file" --format json 2>"$T/err" | jq -r \
 			'"\(.steps) \(.bandwidth_factor) \(.bandwidth_bound) \(.group_order // 1) \(.routes)"')
 		again=$(weft schedule verify "$file" --format json 2>>"$T/err" | jq -r \
 			'"\(.steps) \(.bandwidth_factor) \(.bandwidth_bound) \(.group_order // 1) \(.routes)"')

@@ -44,7 +44,8 @@ static int check_options(const struct cli *c, struct err *err)
 	static const char *const of_schedules[] = {
 		"on", "routing", "algorithm", "batches", "extra-steps", "chunks", "gap", "exact",
 		"host-bandwidth", "nic-forwards", "steps", "loss", "output", "alpha", "bandwidth",
-		"link-bandwidth", "size", "hop", "forward", "message", "demands", "pareto", NULL
+		"link-bandwidth", "size", "hop", "forward", "message", "demands", "pareto",
+		"objective", NULL
 	};
 
 	if (!cli_has(c, "rate")) {

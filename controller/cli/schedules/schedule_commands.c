@@ -44,21 +44,24 @@ static const struct cli_option make_options[] = {
 	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
 	  "...", COLLECTIVES },
 	{ 'a', "algorithm", "NAME", "default: the best", ALGORITHMS },
+	{ 0, "objective", "AIM", "what the best has least of: bandwidth runtime, "
+	  "steps or (default) time, without a cost at 1us a step, 100Gbps a link and 1MiB",
+	  "bandwidth steps time" },
 	{ 0, "pareto", NULL, "make none, but list steps against bandwidth runtime of all that weft "
 	  "knows to make; with the cost also from which size on each is the fastest", NULL },
 	{ 0, "root", "RANK", "of broadcast, reduce, gather and scatter (default: "
 	  "0)", NULL },
 	{ 0, "batches", "N", "split shards, or what goes down the deepest tree, "
-	  "into N batches that overlap (default: 1, for trees as many as fill "
-	  "them, or the fastest when the cost is given)", NULL },
-	{ 0, "extra-steps", "N", "late: a phase may take N more steps than bfb (default: 0, or up "
-	  "to 2 when the cost is given and that is faster)", NULL },
+	  "into N batches that overlap (default: the fastest; with --objective "
+	  "bandwidth 1, for trees as many as fill them)", NULL },
+	{ 0, "extra-steps", "N", "late: a phase may take N more steps than bfb (default: up to 2 "
+	  "where that is faster, 0 with --objective bandwidth)", NULL },
 	{ 0, "levels", "LIST",
 	 "mixed-radix: 4x16 for every dimension, or 8,4cx16 for one after the "
-	  "other; c: in a chain (default: the fastest when the cost is given)", NULL },
+	  "other; c: in a chain (default: the fastest)", NULL },
 	{ 0, "rounds", "N",
 	 "mixed-radix, hybrid: levels of reduce-scatter, then exchanges (default: "
-	  "the fastest when the cost is given)", NULL },
+	  "the fastest)", NULL },
 	{ 0, "ports", "one|all", "swing and its relatives: one collective, or one a link of a node "
 	  "(default: all, for recursive-doubling and rabenseifner one)", "one all" },
 	{ 0, "chunks", "P", "cut every shard into P (default: as many as the "

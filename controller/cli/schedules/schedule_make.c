@@ -17,9 +17,21 @@
 #include "controller/cli/core/private.h"
 #include "lib/base/buf.h"
 
+/* The cost where none is given, and its alpha where a step is worth more than any T_B. */
+#define DEFAULT_COST { .alpha_ns = 1000, .link_bps = INT64_C(100000000000), \
+	.size_bytes = INT64_C(1) << 20 }
+#define FEWEST_STEPS_ALPHA INT64_C(1000000000)
+
+/* What the best is the best in: the words of --objective. */
+enum objective { LEAST_TIME, LEAST_BANDWIDTH, FEWEST_STEPS };
+
+static const char *const objectives[] = { "time", "bandwidth", "steps", NULL };
+
 /* What is asked for and what was made. made is always initialised. */
 struct make_command {
 	struct coll_make_query q;	/* its pointers lead into what follows */
+	enum objective objective;
+	bool default_cost;
 	struct topo *topo;		/* owned; the rest too */
 	char *topology;			/* its name */
 	struct coll_fabric fabric;
@@ -69,10 +81,10 @@ static int refuse_option(const struct cli *c, const char *name, enum coll_kind k
 /* Options that are for an algorithm select it; those that would do nothing are refused. */
 static int check_options(const struct cli *c, struct coll_make_query *q, struct err *err)
 {
-	static const char *const of_schedules[] = { "output", "pareto", NULL };
+	static const char *const of_schedules[] = { "output", "pareto", "objective", NULL };
 	static const char *const of_batches[] = { "batches", NULL };
 	static const char *const of_one[] = {
-		"output", "algorithm", "batches", "extra-steps", "chunks", NULL
+		"output", "algorithm", "batches", "extra-steps", "chunks", "objective", NULL
 	};
 
 	for (int i = 0; i < COLL_OPTIONS && !q->algorithm; i++) {
@@ -172,10 +184,55 @@ static int read_options(const struct cli *c, struct coll_make_query *q, struct e
 	return r;
 }
 
+/* --objective; "time" without it, but for tables of all of them. */
+static int read_objective(const struct cli *c, struct make_command *m, struct err *err)
+{
+	static const char *const of_cost[] = {
+		"alpha", "bandwidth", "link-bandwidth", "size", "hop", "message", NULL
+	};
+	const char *name = cli_opt(c, "objective");
+	int i = 0;
+
+	if (!name) {
+		return 0;
+	}
+	while (objectives[i] && strcmp(objectives[i], name) != 0) {
+		i++;
+	}
+	if (!objectives[i]) {
+		return err_set(err, WEFT_EUSAGE, "--objective %s: expected bandwidth, steps or "
+			       "time", name);
+	}
+	m->objective = (enum objective)i;
+	return m->objective == LEAST_TIME
+		       ? 0 : cli_refuse(c, of_cost, "is of a cost, which only --objective time "
+					"looks at", err);
+}
+
 /* M, where the demands are sizes, else 0: as many shards of the largest as there are ranks. */
 static int64_t demanded_size(const struct make_command *m)
 {
 	return m->demands.bytes * m->demands.largest * m->demands.n;
+}
+
+/* Where none is given: that of "time", or in which steps come first; none for T_B alone, and for
+ * the table of all. */
+static void take_default_cost(const struct cli *c, struct make_command *m)
+{
+	bool no;
+
+	if (m->objective == LEAST_BANDWIDTH || cli_has(c, "pareto")) {
+		return;
+	}
+	m->default_cost = true;
+	m->cost = (struct coll_cost)DEFAULT_COST;
+	m->cost.size_bytes = demanded_size(m) > 0 ? demanded_size(m) : m->cost.size_bytes;
+	(void)cli_opt_forward(c, &m->cost.forwards, &no, NULL);
+	if (m->objective == FEWEST_STEPS) {
+		m->cost.alpha_ns = FEWEST_STEPS_ALPHA;
+		m->q.steps_first = true;
+	}
+	m->q.cost = &m->cost;
 }
 
 /* The cost, whose node bandwidth needs the ports of some schedule on the topology, or on what
@@ -188,6 +245,7 @@ static int read_cost(const struct cli *c, struct make_command *m, struct err *er
 
 	if (!cli_has(c, "alpha") && !cli_has(c, "bandwidth") && !cli_has(c, "link-bandwidth") &&
 	    !cli_has(c, "size") && !cli_has(c, "hop") && !cli_has(c, "message")) {
+		take_default_cost(c, m);
 		return 0;
 	}
 	if ((r = topo_copy(m->topo, &copy, err)) ||
@@ -214,7 +272,8 @@ static int read_query(const struct cli *c, struct make_command *m, struct err *e
 
 	if ((r = cli_need(c, "topology", err)) || (r = cli_need(c, "collective", err)) ||
 	    (r = cli_opt_kind(c, &q->kind, err)) || (r = choose_algorithm(c, q, err)) ||
-	    (r = check_options(c, q, err)) || (r = cli_opt_forward(c, &yes, &no, err)) ||
+	    (r = check_options(c, q, err)) || (r = read_objective(c, m, err)) ||
+	    (r = cli_opt_forward(c, &yes, &no, err)) ||
 	    (r = cli_load_topology(cli_opt(c, "topology"), &m->topo, &m->topology, err)) ||
 	    (r = cli_read_fabric(c, &m->topo, &m->topology, &m->fabric, err))) {
 		return r;
@@ -321,39 +380,50 @@ static void out_bandwidth_gap(const struct cli *c, struct out *o, const struct c
 	mpq_clear(gap);
 }
 
-/* What a collective with a root is made of. */
-static void out_rooted(const struct cli *c, struct out *o, const struct coll_made *made)
+/* The trees that it is made of. */
+static void out_trees(struct out *o, const struct coll_made *made)
 {
-	out_bandwidth_gap(c, o, &made->report);
-	if (made->tree.trees > 0) {
-		out_int(o, "trees", made->tree.trees);
-		out_int(o, "tree_depth", made->tree.deepest);
+	if (made->tree.trees == 0) {
+		return;
 	}
+	out_int(o, "trees", made->tree.trees);
+	out_int(o, "tree_depth", made->tree.deepest);
 	/* Rates on the logical digraph say nothing about the physical one. */
-	if (made->tree.trees > 0 && !made->logical) {
+	if (coll_has_root(coll_kind_of(made->sched)) && !made->logical) {
 		out_int(o, "rate", made->tree.rate);
 		out_int(o, "rate_bound", made->tree.rate_bound);
 	}
 }
 
-/* What a collective without a root is made of. */
-static void out_forest(const struct cli *c, struct out *o, const struct coll_made *made)
-{
-	out_bandwidth_gap(c, o, &made->report);
-	out_int(o, "trees", made->tree.trees);
-	out_int(o, "tree_depth", made->tree.deepest);
-}
-
 /* What an algorithm on coordinates is made of. */
-static void out_torus(const struct cli *c, struct out *o, const struct coll_made *made)
+static void out_torus(struct out *o, const struct coll_made *made)
 {
-	out_bandwidth_gap(c, o, &made->report);
-	if (made->torus.levels[0]) {
+	if (made->torus.is_made && made->torus.levels[0]) {
 		out_str(o, "levels", made->torus.levels);
 	}
-	if (made->torus.rounds >= 0) {
+	if (made->torus.is_made && made->torus.rounds >= 0) {
 		out_int(o, "rounds", made->torus.rounds);
 	}
+}
+
+/* What it is the best in, and how near it comes to the bound of that. */
+static int out_aim(const struct cli *c, struct out *o, const struct make_command *m,
+		   struct err *err)
+{
+	const struct coll_made *made = &m->made;
+
+	out_str(o, "objective", objectives[m->objective]);
+	if (m->objective == LEAST_BANDWIDTH && coll_kind_of(made->sched) != COLL_ALLTOALL) {
+		out_bandwidth_gap(c, o, &made->report);
+	}
+	if (m->objective != LEAST_TIME) {
+		if (coll_through_ranks(made->sched)) {
+			out_bool(o, "forward", true);
+		}
+		return 0;
+	}
+	out_str(o, "cost", m->default_cost ? "default" : "given");
+	return cli_out_cost(c, o, made->sched, &made->report, m->q.cost, err);
 }
 
 /* How many batches there are, and why not as many as were asked for. */
@@ -375,7 +445,7 @@ static void out_batches(struct out *o, int asked, int made_in)
 
 /* The summary on stdout, unless the schedule itself goes there: {collective,
  * topology, nodes, chunks, ports, steps, algorithm, batches and a note on them, the replay's
- * figures, the flow's, the trees', the cost's, file}, each only where it
+ * figures, the flow's, the trees', the objective with its own, file}, each only where it
  * applies. */
 static int print_made(struct cli *c, const struct make_command *m, struct err *err)
 {
@@ -397,22 +467,10 @@ static int print_made(struct cli *c, const struct make_command *m, struct err *e
 	if (coll_kind_of(s) == COLL_ALLTOALL && !made->logical) {
 		out_flow(c, o, m);
 	}
-	if (coll_has_root(coll_kind_of(s))) {
-		out_rooted(c, o, made);
-	} else if (made->torus.is_made) {
-		out_torus(c, o, made);
-	} else if (made->tree.trees > 0) {
-		out_forest(c, o, made);
-	} else if (made->algorithm->options & COLL_OPTION_BIT(COLL_EXTRA_STEPS)) {
-		out_bandwidth_gap(c, o, &made->report);
-	}
-	if (!m->q.cost && coll_through_ranks(s)) {
-		out_bool(o, "forward", true);
-	}
-	if (m->q.cost) {
-		r = cli_out_cost(c, o, s, &made->report, m->q.cost, err);
-	}
-	if (made->bfb_bound_ns > 0 && made->batches <= 1) {
+	out_trees(o, made);
+	out_torus(o, made);
+	r = out_aim(c, o, m, err);
+	if (made->bfb_bound_ns > 0 && made->batches <= 1 && m->objective == LEAST_TIME) {
 		cli_out_ns(c, o, "breadth_first_bound", made->bfb_bound_ns);
 	}
 	if (path) {
