@@ -185,11 +185,11 @@ int optree_make(const struct optree_params *p, enum optree_algorithm how,
 int optree_collective(const struct optree_params *p, enum coll_kind kind, int root,
 		      enum optree_algorithm how, struct optree_plan *out, struct err *err);
 
-/* Draws a plan that has the symmetric form: channels over time, and the links
- * that each level's lightpaths take. WEFT_EUNSUPPORTED, WEFT_ELIMIT.
- * O(lightpaths of one node). */
-int optree_draw(const struct optree_params *p, const struct optree_plan *plan,
-		struct buf *svg, struct err *err);
+/* Draws a plan: channels over time, and the links that the lightpaths of each step take.
+ * O(lightpaths of one node) of an all-gather or all-to-all that has the symmetric form; another
+ * is written out first, with the errors and the effort of optree_plan_expand(). */
+int optree_draw(const struct optree_params *p, struct optree_plan *plan, struct buf *svg,
+		struct err *err);
 
 /* Writes plan->sched out when there is none yet. WEFT_ELIMIT
  * when a schedule cannot hold it. With p->overlap it also proves, resonator

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A symmetric schedule as a picture. Above: channels over time, for each direction, a box
- * for each move of each step, from when its data begins to when it ends; what lies
+ * A plan as a picture: a symmetric schedule by its form, another by its lights.
+ * Above: channels over time, for each direction, a box for each move of each step, from when its data begins to when it ends; what lies
  * between is retuning and conversion. Below: the ring in single steps, its lightpaths as
  * arcs, clockwise ones outside the nodes, the others inside, each at the radius of its
  * channel. Steps that have the same light after each other are one, and of many some
@@ -35,16 +35,28 @@
 
 /* A step, and how far those that follow it have the same light. */
 struct shown_step {
-	const struct sym_round *round;
+	const struct sym_round *round;	/* NULL: what it has is in lights */
 	int slot, first, last;
+	const struct step_light *light;
+	size_t n_light;
+};
+
+/* A lightpath over the links v .. v + len - 1 of a plan that has no symmetric form. */
+struct step_light {
+	int32_t v, len, channel;
+	uint8_t dir;
 };
 
 struct drawing {
 	const struct optree_params *p;
 	const struct optree_plan *plan;
-	const struct optree_sym *s;
+	const struct optree_sym *s;	/* NULL: by lights */
 	struct svg_canvas c;
+	int n, n_steps;
+	int32_t w[2];		/* channels of each direction, 0: none */
+	bool line;
 	double *times;		/* begin and end of each step, ns */
+	VEC(struct step_light) lights;	/* by step */
 	double x, y;		/* where the next panel begins, or the centre of a ring */
 	int links;		/* of a stretch */
 	VEC(struct shown_step) steps;
@@ -74,8 +86,11 @@ static void find_lengths(struct drawing *d)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < d->s->moves.n; i++) {
+	for (size_t i = 0; d->s && i < d->s->moves.n; i++) {
 		vec_push(&d->lengths, d->s->moves.v[i].len);
+	}
+	for (size_t i = 0; i < d->lights.n; i++) {
+		vec_push(&d->lengths, d->lights.v[i].len);
 	}
 	if (!d->lengths.n) {
 		return;
@@ -114,18 +129,47 @@ static void put_time(char *text, size_t size, double ns)
 
 /* ---- channels over time ---- */
 
-static void add_step(struct drawing *d, const struct sym_round *r, int slot, const double *time,
-		     int dir)
+/* Of channels that several lightpaths of a step use, the last one's length. */
+static void add_lights(struct drawing *d, const struct shown_step *at, double x, double wide,
+		       int dir)
 {
-	double all = d->times[2 * d->s->steps - 1];
+	double unit = BAND / d->w[dir];
+	int32_t *len = x_new((size_t)d->w[dir] + 1, sizeof(*len));
+	int32_t first = 0;
+
+	for (size_t i = 0; i < at->n_light; i++) {
+		if (at->light[i].dir == dir) {
+			len[at->light[i].channel] = at->light[i].len;
+		}
+	}
+	for (int32_t c = 1; c <= d->w[dir]; c++) {
+		if (len[c] != len[first]) {
+			if (len[first]) {
+				add_box(d, x, d->y + first * unit, wide, unit * (c - first),
+					len[first]);
+			}
+			first = c;
+		}
+	}
+	free(len);
+}
+
+static void add_step(struct drawing *d, const struct shown_step *at, const double *time, int dir)
+{
+	const struct sym_round *r = at->round;
+	double all = d->times[2 * d->n_steps - 1];
 	double x = LEFT + WIDTH * time[0] / all;
 	double wide = WIDTH * (time[1] - time[0]) / all;
-	double unit = BAND / d->s->w[dir];
+	double unit = BAND / d->w[dir];
 
+	if (!r) {
+		add_lights(d, at, x, fmax(wide, 0.3), dir);
+		return;
+	}
 	for (size_t i = r->move; i < r->move + r->n_moves; i++) {
 		const struct sym_move *m = &d->s->moves.v[i];
 		int32_t class, first;
-		int32_t n = m->dir == dir ? overlap_active(r, m, slot, &class, &first) : 0;
+		int32_t n = m->dir == dir ? overlap_active(r, m, at->slot, &class, &first) : 0;
 
 		if (n > 0) {
 			add_box(d, x, d->y + first * unit, fmax(wide, 0.3), unit * n * m->width,
@@ -137,16 +181,17 @@ static void add_step(struct drawing *d, const struct sym_round *r, int slot, con
 /* Of steps that begin within half a pixel the first is drawn. */
 static void put_band(struct drawing *d, int dir)
 {
-	const double *time = d->times;
-	double all = d->times[2 * d->s->steps - 1], drawn = -1;
+	double all = d->times[2 * d->n_steps - 1], drawn = -1;
 
 	svg_rect(&d->c, "fill faint", LEFT, d->y, WIDTH, BAND);
-	for (size_t i = 0; i < d->s->rounds.n; i++) {
-		const struct sym_round *r = &d->s->rounds.v[i];
+	for (size_t i = 0; i < d->steps.n; i++) {
+		const struct shown_step *at = &d->steps.v[i];
 
-		for (int slot = 0; slot < r->slots; slot++, time += 2) {
+		for (int k = at->first; k <= at->last; k++) {
+			const double *time = d->times + 2 * k;
+
 			if (WIDTH * time[0] / all >= drawn + 0.5 || drawn < 0) {
-				add_step(d, r, slot, time, dir);
+				add_step(d, at, time, dir);
 				drawn = WIDTH * time[0] / all;
 			}
 		}
@@ -155,13 +200,13 @@ static void put_band(struct drawing *d, int dir)
 	svg_put(&d->c, LEFT - 10, d->y + BAND / 2, 'e', SVG_TEXT, 0,
 		dir == RWA_CW ? "clockwise" : "counter-clockwise");
 	svg_putf(&d->c, LEFT - 10, d->y + BAND / 2 + 18, 'e', SVG_SOFT, "%d channels",
-		 d->s->w[dir]);
+		 d->w[dir]);
 	d->y += BAND + 10;
 }
 
 static void put_time_axis(struct drawing *d)
 {
-	double all = d->times[2 * d->s->steps - 1];
+	double all = d->times[2 * d->n_steps - 1];
 	char text[32];
 
 	for (int k = 0; k <= 4; k++) {
@@ -176,22 +221,45 @@ static void put_time_axis(struct drawing *d)
 
 /* ---- single steps ---- */
 
+typedef void path_fn(struct drawing *d, const struct sym_move *m, int v, int32_t channel);
+
+/* The same of a step that is given by its lights: on a stretch also those from before its left
+ * edge. */
+static void each_light(struct drawing *d, const struct shown_step *at, int from, int to,
+		       path_fn *fn)
+{
+	for (size_t i = 0; i < at->n_light; i++) {
+		const struct step_light *l = &at->light[i];
+		const struct sym_move m = { .len = l->len, .dir = l->dir, .width = 1 };
+
+		if (l->v < to) {
+			fn(d, &m, l->v, l->channel);
+		} else if (l->v - d->n >= from) {
+			fn(d, &m, l->v - d->n, l->channel);
+		}
+	}
+}
+
 /* Calls fn with each lightpath of a step over links v .. v + len - 1, and its first channel. */
 static void each_path(struct drawing *d, const struct shown_step *at, int from, int to,
-		      void (*fn)(struct drawing *, const struct sym_move *, int v, int32_t channel))
+		      path_fn *fn)
 {
-	int n = d->s->ring.n;
+	int n = d->n;
 
+	if (!at->round) {
+		each_light(d, at, from, to, fn);
+		return;
+	}
 	for (size_t i = at->round->move; i < at->round->move + at->round->n_moves; i++) {
 		const struct sym_move *m = &d->s->moves.v[i];
 		int32_t class0, first, active = overlap_active(at->round, m, at->slot, &class0,
 							       &first);
 
-		for (int v = d->s->line && from < 0 ? 0 : from; v < to && active > 0; v++) {
+		for (int v = d->line && from < 0 ? 0 : from; v < to && active > 0; v++) {
 			int class = optree_sym_class_of(d->s, m->len, (v + n) % n);
 
 			if (class >= class0 && class < class0 + active &&
-			    !(d->s->line && v + m->len >= n)) {
+			    !(d->line && v + m->len >= n)) {
 				fn(d, m, v, first + (class - class0) * m->width);
 			}
 		}
@@ -201,7 +269,7 @@ static void each_path(struct drawing *d, const struct shown_step *at, int from, 
 /* Lightpath as an arc of the ring; the channels of the inner direction go inwards. */
 static void put_arc(struct drawing *d, const struct sym_move *m, int v, int32_t channel)
 {
-	double unit = OUTSIDE / d->s->w[m->dir], step = 2 * acos(-1) / d->s->ring.n;
+	double unit = OUTSIDE / d->w[m->dir], step = 2 * acos(-1) / d->n;
 	double away = 9 + unit * (channel + m->width / 2.0);
 	double r = m->dir == RWA_CW ? NODES_AT + away : NODES_AT - away;
 	double gap = fmin(2.5 / r, step * 0.2), from = v * step + gap;
@@ -219,7 +287,7 @@ static void put_arc(struct drawing *d, const struct sym_move *m, int v, int32_t 
 /* The nodes round the centre (x, y), some with their number. */
 static void put_nodes(struct drawing *d)
 {
-	int n = d->s->ring.n, every = n <= 16 ? 1 : (n + 15) / 16;
+	int n = d->n, every = n <= 16 ? 1 : (n + 15) / 16;
 	double out = NODES_AT + 9 + OUTSIDE + 10;
 
 	svg_begin_group(&d->c, "soft", NULL);
@@ -244,7 +312,7 @@ static void put_ring(struct drawing *d, const struct shown_step *at)
 
 	d->x += PANEL / 2;
 	d->y += 60 + NODES_AT + 9 + OUTSIDE + 10;
-	each_path(d, at, 0, d->s->ring.n, put_arc);
+	each_path(d, at, 0, d->n, put_arc);
 	put_nodes(d);
 	d->x = x;
 	d->y = y;
@@ -254,7 +322,7 @@ static void put_ring(struct drawing *d, const struct shown_step *at)
 static void add_stretch(struct drawing *d, const struct sym_move *m, int v, int32_t channel)
 {
 	double step = (PANEL - 40) / d->links, tall = PANEL_HIGH / 2 - 56;
-	double unit = tall / d->s->w[m->dir];
+	double unit = tall / d->w[m->dir];
 	double from = v < 0 ? 0 : v, to = v + m->len > d->links ? d->links : v + m->len;
 
 	add_box(d, d->x + 20 + from * step + 0.5,
@@ -262,20 +330,49 @@ static void add_stretch(struct drawing *d, const struct sym_move *m, int v, int3
 		(to - from) * step - 1, fmax(unit * m->width - 0.2, 0.3), m->len);
 }
 
+/* Lightpaths, and their lengths. */
+struct step_lengths {
+	int64_t paths;
+	int least, most;
+};
+
+static void count_length(struct step_lengths *x, int len)
+{
+	x->paths++;
+	x->least = x->least && x->least < len ? x->least : len;
+	x->most = len > x->most ? len : x->most;
+}
+
+/* Of each active move of a symmetric step one; all lights of another. */
+static struct step_lengths measure_step(const struct drawing *d, const struct shown_step *at)
+{
+	struct step_lengths x = { 0 };
+	int32_t class, first;
+
+	for (size_t i = 0; at->round && i < at->round->n_moves; i++) {
+		const struct sym_move *m = &d->s->moves.v[at->round->move + i];
+
+		if (overlap_active(at->round, m, at->slot, &class, &first) > 0) {
+			count_length(&x, m->len);
+		}
+	}
+	for (size_t i = 0; i < at->n_light; i++) {
+		count_length(&x, at->light[i].len);
+	}
+	return x;
+}
+
 static void put_stretch(struct drawing *d, const struct shown_step *at)
 {
 	double tall = PANEL_HIGH / 2 - 56;
-	int longest = 1;
+	int longest = (int)fmax(1, measure_step(d, at).most);
 
-	for (size_t i = at->round->move; i < at->round->move + at->round->n_moves; i++) {
-		longest = d->s->moves.v[i].len > longest ? d->s->moves.v[i].len : longest;
-	}
 	d->links = 4 * longest < MAX_LINKS ? MAX_LINKS : 4 * longest;
-	d->links = d->links < d->s->ring.n ? d->links : d->s->ring.n;
+	d->links = d->links < d->n ? d->links : d->n;
 	svg_putf(&d->c, d->x + 20, d->y + 62, 'b', SVG_SMALL, "links 0 to %d, channels downwards",
 		 d->links - 1);
 	for (int dir = 0; dir < 2; dir++) {
-		if (d->s->w[dir]) {
+		if (d->w[dir]) {
 			svg_rect(&d->c, "fill faint", d->x + 20,
 				 d->y + 70 + (dir == RWA_CW ? 0 : tall + 8),
 				 PANEL - 40, tall);
@@ -289,31 +386,19 @@ static void put_stretch(struct drawing *d, const struct shown_step *at)
 static void describe_step(const struct drawing *d, const struct shown_step *at, char *text,
 			  size_t size)
 {
-	int64_t paths = 0;
-	int least = 0, most = 0;
+	const struct step_lengths x = measure_step(d, at);
 
-	for (size_t i = at->round->move; i < at->round->move + at->round->n_moves; i++) {
-		const struct sym_move *m = &d->s->moves.v[i];
-		int32_t class, first, active = overlap_active(at->round, m, at->slot, &class,
-							      &first);
-
-		if (active > 0) {
-			least = least && least < m->len ? least : m->len;
-			most = m->len > most ? m->len : most;
-			paths++;
-		}
-	}
-	if (least == most) {
-		snprintf(text, size, "lightpaths of %d link%s", most, most == 1 ? "" : "s");
+	if (x.least == x.most) {
+		snprintf(text, size, "lightpaths of %d link%s", x.most, x.most == 1 ? "" : "s");
 	} else {
-		snprintf(text, size, "lightpaths of %d to %d links", least, most);
+		snprintf(text, size, "lightpaths of %d to %d links", x.least, x.most);
 	}
 }
 
 static void put_step(struct drawing *d, const struct shown_step *at)
 {
-	bool ring = d->s->ring.n <= RING_NODES &&
-		    (int64_t)at->round->n_moves * d->s->ring.n <= RING_PATHS;
+	int64_t paths = at->round ? (int64_t)at->round->n_moves * d->n : (int64_t)at->n_light;
+	bool ring = d->n <= RING_NODES && paths <= RING_PATHS;
 	char text[96];
 
 	svg_card(&d->c, d->x, d->y, PANEL, PANEL_HIGH);
@@ -324,8 +409,10 @@ static void put_step(struct drawing *d, const struct shown_step *at)
 			 at->first + 1,
 			 at->last + 1);
 	}
-	svg_putf(&d->c, d->x + PANEL - 16, d->y + 24, 'e', SVG_SOFT, "level %d",
-		 at->round->level + 1);
+	if (at->round) {
+		svg_putf(&d->c, d->x + PANEL - 16, d->y + 24, 'e', SVG_SOFT, "level %d",
+			 at->round->level + 1);
+	}
 	describe_step(d, at, text, sizeof(text));
 	svg_put(&d->c, d->x + 16, d->y + 43, 'b', SVG_SOFT, PANEL - 32, text);
 	if (ring) {
@@ -339,7 +426,12 @@ static void put_step(struct drawing *d, const struct shown_step *at)
 static bool same_light(const struct drawing *d, const struct shown_step *a,
 		       const struct shown_step *b)
 {
-	if (a->round->n_moves != b->round->n_moves) {
+	if (!a->round) {
+		return a->n_light == b->n_light &&
+		       (!a->n_light ||
+			memcmp(a->light, b->light, a->n_light * sizeof(*a->light)) == 0);
+	}
+	if (a->round->level != b->round->level || a->round->n_moves != b->round->n_moves) {
 		return false;
 	}
 	for (size_t i = 0; i < a->round->n_moves; i++) {
@@ -357,24 +449,71 @@ static bool same_light(const struct drawing *d, const struct shown_step *a,
 	return true;
 }
 
-/* All steps; those of the same light that follow each other are one. */
+/* Those of the same light that follow each other are one. */
+static void add_shown(struct drawing *d, const struct shown_step *at)
+{
+	struct shown_step *last = d->steps.n ? &d->steps.v[d->steps.n - 1] : NULL;
+
+	if (last && same_light(d, last, at)) {
+		last->last = at->last;
+	} else {
+		vec_push(&d->steps, *at);
+	}
+}
+
 static void find_steps(struct drawing *d)
 {
 	int step = 0;
 
 	for (size_t i = 0; i < d->s->rounds.n; i++) {
 		for (int slot = 0; slot < d->s->rounds.v[i].slots; slot++, step++) {
-			const struct shown_step at = { &d->s->rounds.v[i], slot, step, step };
-			struct shown_step *last = d->steps.n ? &d->steps.v[d->steps.n - 1] : NULL;
-
-			if (last && last->round->level == at.round->level &&
-			    same_light(d, last, &at)) {
-				last->last = step;
-			} else {
-				vec_push(&d->steps, at);
-			}
+			add_shown(d, &(struct shown_step){ &d->s->rounds.v[i], slot, step, step,
+							   NULL, 0 });
 		}
 	}
+}
+
+/* The light of a schedule, step by step. Nodes are ranks. */
+static void find_lights(struct drawing *d, const struct coll_sched *sched)
+{
+	int64_t n, from = 0;
+	const struct coll_light *l = coll_lights(sched, &n);
+
+	for (int64_t i = 0; i < n; i++) {
+		const struct topo_arc *a = topo_arc(coll_topo(sched), l[i].arc);
+		int begin = l[i].dir == RWA_CW ? a->src : a->dst;
+		int end = l[i].dir == RWA_CW ? a->dst : a->src;
+
+		vec_push(&d->lights, ((struct step_light){
+			.v = begin, .len = (end - begin + d->n) % d->n, .dir = l[i].dir,
+			.channel = l[i].fibre * d->p->channels + l[i].channel }));
+	}
+	for (int step = 0; step < d->n_steps; step++) {
+		int64_t to = from;
+
+		while (to < n && l[to].step == step) {
+			to++;
+		}
+		add_shown(d, &(struct shown_step){ NULL, 0, step, step, d->lights.v + from,
+						   (size_t)(to - from) });
+		from = to;
+	}
+}
+
+/* Without overlap each step is retuned before it begins. */
+static void find_times(struct drawing *d, const struct coll_sched *sched)
+{
+	double unit = (double)d->p->channel_bps * coll_chunks(sched), at = 0;
+	struct retune_timeline t;
+
+	retune_timeline(d->p, sched, &t);
+	for (int i = 0; i < d->n_steps; i++) {
+		double begin = (double)t.begin[i] / unit, end = (double)t.end[i] / unit;
+
+		d->times[2 * i] = d->p->overlap ? begin : at + (double)d->p->alpha_ns;
+		at = d->times[2 * i + 1] = d->times[2 * i] + end - begin;
+	}
+	retune_fini(&t);
 }
 
 static void put_steps(struct drawing *d)
@@ -384,7 +523,7 @@ static void put_steps(struct drawing *d)
 
 	svg_putf(&d->c, SVG_MARGIN, d->y + 14, 'b', SVG_HEAD, "%s; clockwise light %s",
 		 d->steps.n == 1 ? "Every step" : "Steps",
-		 d->s->ring.n <= RING_NODES ? "is outside the nodes, the other inside"
+		 d->n <= RING_NODES ? "is outside the nodes, the other inside"
 					    : "is above, the other below");
 	for (size_t i = 0; i < d->steps.n; i += every, shown++) {
 		d->x = SVG_MARGIN + (double)(shown % ACROSS) * (PANEL + 12);
@@ -407,7 +546,7 @@ static void put_title(struct drawing *d)
 	put_time(time, sizeof(time), (double)d->plan->time_ns);
 	put_time(bound, sizeof(bound), (double)d->plan->bound_ns);
 	snprintf(title, sizeof(title), "%s on a %s of %d nodes", coll_kind_name(d->plan->kind),
-		 d->s->line ? "line" : "ring", d->s->ring.n);
+		 d->line ? "line" : "ring", d->n);
 	snprintf(about, sizeof(about), "%s: %d level%s, %d rounds, %d steps, %s (no plan is faster "
 		 "than %s)", optree_algorithm_name(d->plan->algorithm), d->plan->n_levels,
 		 d->plan->n_levels == 1 ? "" : "s", d->plan->rounds, d->plan->steps, time, bound);
@@ -433,13 +572,13 @@ static void put_legend(struct drawing *d)
 
 static void put_all(struct drawing *d)
 {
-	int bands = (d->s->w[0] > 0) + (d->s->w[1] > 0);
+	int bands = (d->w[0] > 0) + (d->w[1] > 0);
 
 	put_title(d);
 	svg_card(&d->c, SVG_MARGIN, svg_top(), RIGHT - SVG_MARGIN, bands * (BAND + 10) + 44);
 	d->y = svg_top() + 16;
 	for (int dir = 0; dir < 2; dir++) {
-		if (d->s->w[dir]) {
+		if (d->w[dir]) {
 			put_band(d, dir);
 		}
 	}
@@ -449,26 +588,39 @@ static void put_all(struct drawing *d)
 	put_steps(d);
 }
 
-int optree_draw(const struct optree_params *p, const struct optree_plan *plan,
-		struct buf *svg, struct err *err)
+/* Its own form tells all of a plan only where every round is as it is written there. */
+static bool is_drawn_by_form(const struct optree_plan *plan)
 {
-	struct drawing d = { .p = p, .plan = plan, .s = plan->sym };
+	return plan->sym && (plan->kind == COLL_ALLGATHER || plan->kind == COLL_ALLTOALL);
+}
 
-	if (!plan->sym || (plan->kind != COLL_ALLGATHER && plan->kind != COLL_ALLTOALL)) {
-		return err_set(err, WEFT_EUNSUPPORTED,
-			       "a drawing of %s by %s: not supported, only "
-			       "all-gathers and all-to-alls that look alike "
-			       "from all nodes", coll_kind_name(plan->kind),
-			       optree_algorithm_name(plan->algorithm));
+int optree_draw(const struct optree_params *p, struct optree_plan *plan, struct buf *svg,
+		struct err *err)
+{
+	struct drawing d = { .p = p, .plan = plan, .n = p->n, .line = p->line,
+			     .s = is_drawn_by_form(plan) ? plan->sym : NULL };
+	int rc = d.s ? 0 : optree_plan_expand(p, plan, err);
+
+	if (rc) {
+		return rc;
 	}
-	d.times = x_new(2 * (size_t)plan->sym->steps + 2, sizeof(*d.times));
+	d.n_steps = d.s ? (int)d.s->steps : coll_steps(plan->sched);
+	d.times = x_new(2 * (size_t)d.n_steps + 2, sizeof(*d.times));
+	if (d.s) {
+		memcpy(d.w, d.s->w, sizeof(d.w));
+		find_steps(&d);
+		overlap_time_ns(p, d.s, COLL_ALLGATHER, d.times);
+	} else {
+		d.w[0] = d.w[1] = p->channels * p->fibres;
+		find_lights(&d, plan->sched);
+		find_times(&d, plan->sched);
+	}
 	find_lengths(&d);
-	find_steps(&d);
-	overlap_time_ns(p, plan->sym, COLL_ALLGATHER, d.times);
 	put_all(&d);
 	svg_close(&d.c, svg);
 	vec_fini(&d.steps);
 	vec_fini(&d.lengths);
+	vec_fini(&d.lights);
 	free(d.paths);
 	free(d.times);
 	return 0;

@@ -315,7 +315,7 @@ bad 64 '--nodes is given twice' ring plan -n 16 -n 17 -w 4 --size 1MB
 bad 64 'give a file of demands or --ring N' rwa solve
 bad 64 '--ring beside a file' rwa solve two.net --ring 8
 bad 64 '--output goes with a file' rwa solve --ring 8 -o written
-bad 64 '--svg goes with a file' rwa solve --ring 8 --svg written
+bad 64 '--seed goes with a file' rwa solve --ring 8 --seed 2
 bad 65 'empty:1:1: text: no network in it' rwa solve empty
 bad 65 'binary:1:' rwa solve binary
 bad 65 'open.yaml:2:1: ' rwa solve open.yaml

@@ -119,6 +119,4 @@ refused "neighbour exchange on a segment" 65 'ends have one neighbour' \
 	-n 8 -w 4 --segment --size 1MB -a ne
 refused "conversion without overlap" 64 'is of --overlap' \
 	-n 8 -w 4 --conversion 1us --size 1MB
-refused "a drawing of OpTree" 65 'not supported' \
-	-n 8 -w 4 --size 1MB -a optree --svg "$T/b.svg"
 finish

@@ -57,6 +57,8 @@ for n in 16 128 1024; do
 	fabric_of "$n" >"$T/fabric$n.yaml"
 	draw "plan-$n" plan "$T/fabric$n.yaml"
 done
+draw ring-allreduce weft ring plan -n 16 -w 8 --size 1MB --collective allreduce --svg
+draw rwa-ring weft rwa solve --ring 16 --channels 8 --svg
 draw topology-layers weft topology draw "FatTree(4)" -o
 draw topology-irregular weft topology draw "$TOP/tests/data/irregular.txt" -o
 draw topology-lattice weft topology draw "Torus(4,4,4)" -o

@@ -20,6 +20,7 @@
 #include "lib/base/file.h"
 #include "lib/base/number/units.h"
 #include "optree/optree.h"
+#include "rwa/mesh/mesh.h"
 #include "rwa/ring/ring.h"
 
 /* Limits: nodes of a ring, fibres of a direction, nodes of --ring. */
@@ -362,7 +363,7 @@ static void out_ring(const struct cli *c, struct out *o, const struct optree_par
 }
 
 static int draw_ring(const char *path, const struct optree_params *p,
-		     const struct optree_plan *plan, struct err *err)
+		     struct optree_plan *plan, struct err *err)
 {
 	struct buf svg = { 0 };
 	int r = optree_draw(p, plan, &svg, err);
@@ -420,9 +421,46 @@ static int enough_channels(int64_t n)
 	return n * n / 8 + 1 > UINT16_MAX ? UINT16_MAX : (int)(n * n / 8 + 1);
 }
 
-/* All-to-all among n nodes; the colouring is checked by other code than made
- * it. O(n^2) memory. */
-static int solve_ring(int64_t n, int64_t channels, struct rwa_result *res, struct err *err)
+/* The arcs as lightpaths of a mesh, which rwa_mesh_draw() knows as a ring: circles, one a channel;
+ * those of later slots are further out. */
+static int draw_arcs(const struct rwa_ring *ring, const struct rwa_arc *arcs, int64_t n_arcs,
+		     int colours, const char *path, struct err *err)
+{
+	struct rwa_assignment a = { 0 };
+	struct rwa_mesh *m = NULL;
+	struct buf svg = { 0 };
+	int r = rwa_mesh_new_ring(ring->n, 1, &m, err);
+
+	for (int64_t i = 0; i < n_arcs && r == 0; i++) {
+		const struct rwa_arc *x = &arcs[i];
+		const struct rwa_mesh_demand d = { .src = x->src, .dst = x->dst, .count = 1 };
+		struct rwa_path p = { .demand = (int32_t)i, .first = (int64_t)a.hops.n };
+
+		r = rwa_mesh_add_demand(m, &d, err);
+		for (int at = x->src; at != x->dst; p.hops++) {
+			int back = (at + ring->n - 1) % ring->n, cw = x->dir == RWA_CW;
+			const struct rwa_hop hop = { cw ? at : ring->n + back, 0,
+						     x->slot * ring->channels + x->channel };
+
+			vec_push(&a.hops, hop);
+			at = cw ? (at + 1) % ring->n : back;
+		}
+		vec_push(&a.paths, p);
+	}
+	if (r == 0) {
+		rwa_mesh_draw(m, &a, colours, &svg);
+		r = cli_write_svg(path, &svg, err);
+	}
+	buf_fini(&svg);
+	rwa_assignment_fini(&a);
+	rwa_mesh_free(m);
+	return r;
+}
+
+/* All-to-all among n nodes, drawn to svg unless that is NULL; the colouring is checked by other
+ * code than made it. O(n^2) memory. */
+static int solve_ring(int64_t n, int64_t channels, const char *svg, struct rwa_result *res,
+		      struct err *err)
 {
 	struct rwa_ring ring = {
 		.n = (int)n, .fibres = 1,
@@ -439,6 +477,9 @@ static int solve_ring(int64_t n, int64_t channels, struct rwa_result *res, struc
 	if (r == 0) {
 		r = rwa_ring_check(&ring, arcs, n * (n - 1), err);
 	}
+	if (r == 0 && svg) {
+		r = draw_arcs(&ring, arcs, n * (n - 1), res->colours, svg, err);
+	}
 	free(arcs);
 	free(members);
 	return r;
@@ -449,7 +490,7 @@ static int solve_ring(int64_t n, int64_t channels, struct rwa_result *res, struc
 int cmd_rwa_solve(struct cli *c, struct err *err)
 {
 	static const char *const of_files[] = {
-		"demands", "unit", "work", "time-limit", "seed", "svg", "objective",
+		"demands", "unit", "work", "time-limit", "seed", "objective",
 		"previous", "output", NULL
 	};
 	int64_t n = 0, channels = 0;
@@ -463,9 +504,10 @@ int cmd_rwa_solve(struct cli *c, struct err *err)
 	}
 	if ((r = cli_refuse(c, of_files, "goes with a file, not with --ring",
 			    err)) ||
+	    (r = cli_check_svg(cli_opt(c, "svg"), err)) ||
 	    (r = cli_opt_int(c, "ring", 2, MAX_SOLVE, &n, err)) ||
 	    (r = cli_opt_int(c, "channels", 1, UINT16_MAX, &channels, err)) ||
-	    (r = solve_ring(n, channels, &res, err))) {
+	    (r = solve_ring(n, channels, cli_opt(c, "svg"), &res, err))) {
 		return r;
 	}
 	o = out_new(c->format);

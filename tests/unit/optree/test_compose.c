@@ -419,15 +419,39 @@ static void plans_are_drawn(void **state)
 	/* An arc for each lightpath of the steps that are shown. */
 	assert_true(count(buf_cstr(&svg), " 0 0 1 ") >= 64 * plan.n_levels);
 	assert_non_null(strstr(buf_cstr(&svg), "</svg>"));
-	plan.kind = COLL_ALLREDUCE;
-	assert_int_equal(optree_draw(&p, &plan, &svg, &err),
-			 WEFT_EUNSUPPORTED);
-	optree_plan_fini(&plan);
-	make(&p, OPTREE_TREE, &plan);
-	assert_int_equal(optree_draw(&p, &plan, &svg, &err),
-			 WEFT_EUNSUPPORTED);
 	optree_plan_fini(&plan);
 	buf_fini(&svg);
+}
+
+/* By their lights, each once, in a panel of its own where no two steps are alike. */
+static void plans_without_symmetry_are_drawn(void **state)
+{
+	static const struct { enum coll_kind kind; enum optree_algorithm how; } cases[] = {
+		{ COLL_ALLREDUCE, OPTREE_COMPOSED }, { COLL_REDUCE_SCATTER, OPTREE_COMPOSED },
+		{ COLL_BROADCAST, OPTREE_COMPOSED }, { COLL_ALLGATHER, OPTREE_TREE },
+		{ COLL_ALLGATHER, OPTREE_GROUPED },
+	};
+	struct optree_params p = params(16, 8, 40000);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct optree_plan plan;
+		struct buf svg = { 0 };
+		struct err err;
+		int64_t lights;
+
+		assert_int_equal(optree_collective(&p, cases[i].kind, 0, cases[i].how, &plan,
+						   &err), 0);
+		assert_int_equal(optree_draw(&p, &plan, &svg, &err), 0);
+		(void)coll_lights(plan.sched, &lights);
+		assert_true(coll_steps(plan.sched) <= 12);
+		assert_true(count(buf_cstr(&svg), " 0 0 1 ") + count(buf_cstr(&svg), " 0 1 1 ") <=
+			    lights);
+		assert_true(count(buf_cstr(&svg), " 0 0 1 ") > 0);
+		assert_non_null(strstr(buf_cstr(&svg), coll_kind_name(cases[i].kind)));
+		optree_plan_fini(&plan);
+		buf_fini(&svg);
+	}
 }
 
 static void algorithms_have_names(void **state)
@@ -483,6 +507,7 @@ int main(void)
 		cmocka_unit_test(baselines_are_real),
 		cmocka_unit_test(lights_are_limited),
 		cmocka_unit_test(plans_are_drawn),
+		cmocka_unit_test(plans_without_symmetry_are_drawn),
 		cmocka_unit_test(algorithms_have_names),
 		cmocka_unit_test(uneven_gaps_load_less),
 	};
