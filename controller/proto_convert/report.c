@@ -101,13 +101,28 @@ static void device_program(const void *m, struct buf *b)
 	}
 }
 
+/* "2 missing, 1 unexpected". */
+static void device_differences(const void *m, struct buf *b)
+{
+	const Weft__V1__DeviceState *d = m;
+	const struct { int n; const char *what; } parts[] = {
+		{ (int)d->n_missing, "missing" }, { (int)d->n_unexpected, "unexpected" },
+		{ d->pending_count, "pending" },
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (parts[i].n > 0) {
+			buf_printf(b, "%s%d %s", b->len ? ", " : "", parts[i].n, parts[i].what);
+		}
+	}
+}
+
+/* Within 80 columns, as the table of jobs: drivers are in the list of devices. */
 static const struct msg_column device_columns[] = {
-	{ "device", "name", NULL }, { "driver", "driver", NULL },
-	{ "reachable", NULL, device_reachable }, { "proof", "proof", NULL },
-	{ "read", NULL, device_age }, { "circuits", "circuits", NULL },
-	{ "missing", "missing", NULL }, { "unexpected", "unexpected", NULL },
-	{ "pending", "pending_count", NULL }, { "program", NULL, device_program },
-	{ "problem", "problem", NULL }, { NULL, NULL, NULL },
+	{ "device", "name", NULL }, { "reachable", NULL, device_reachable },
+	{ "proof", "proof", NULL }, { "read", NULL, device_age },
+	{ "circuits", "circuits", NULL }, { "differences", NULL, device_differences },
+	{ "program", NULL, device_program }, { NULL, NULL, NULL },
 };
 
 /* The first parts of a list that has `count` in all; nothing without any. */
@@ -678,9 +693,8 @@ static void job_gap(const void *m, struct buf *b)
 static const struct msg_column planned_job_columns[] = {
 	{ "job", "name", NULL }, { "collective", "collective", NULL },
 	{ "algorithm", "algorithm", NULL }, { "topology", NULL, job_topology },
-	{ "nodes", "nodes", NULL }, { "steps", "steps", NULL },
-	{ "M/B", "bandwidth_factor", NULL }, { "time", "time_ns", NULL },
-	{ "bound", "bound_ns", NULL }, { "gap", NULL, job_gap }, { NULL, NULL, NULL },
+	{ "steps", "steps", NULL }, { "M/B", "bandwidth_factor", NULL },
+	{ "time", "time_ns", NULL }, { "gap", NULL, job_gap }, { NULL, NULL, NULL },
 };
 
 static void job_devices(const void *m, struct buf *b)
@@ -976,18 +990,13 @@ static void out_job_row(struct out *o, const Weft__V1__PlanJob *j)
 	out_str(o, "job", j->name);
 	out_str(o, "health", job_health(j));
 	out_str(o, "proof", proof_name(j->proof, text, sizeof(text)));
-	out_str(o, "collective", j->collective);
-	out_str(o, "algorithm", j->algorithm);
-	out_str(o, "topology", buf_cstr(&topology));
-	out_int(o, "nodes", j->nodes);
 	out_fmt(o, "rate", "%.4g %%", 100 * j->rate);
-	out_int(o, "steps", j->steps);
-	out_str(o, "time now", j->expected_time_ns > 0 ?
+	out_str(o, "time", j->expected_time_ns > 0 ?
 		unit_human(UNIT_NS, (double)j->expected_time_ns, text, sizeof(text)) : "-");
 	out_str(o, "fault-free", j->whole_time_ns > 0 ?
 		unit_human(UNIT_NS, (double)j->whole_time_ns, text, sizeof(text)) : "-");
-	out_str(o, "bound", is_circuits(j) ? "-" :
-		unit_human(UNIT_NS, (double)j->bound_ns, text, sizeof(text)));
+	out_str(o, "collective", j->collective);
+	out_str(o, "topology", buf_cstr(&topology));
 	buf_fini(&topology);
 }
 
