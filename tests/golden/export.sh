@@ -145,6 +145,11 @@ has shown "... which says so" 'weft: [0-9]+ lines, and standard output is a term
 has shown "... and what to do" 'hint: give -o FILE, or -o - to print them'
 (($(wc -l <shown) == 2))
 tap "... and nothing else"
+mkfifo held.yaml
+(sleep 2.5; cat made.pb) >held.yaml &
+terminal 0 "a command that takes long says for how long" "weft schedule verify held.yaml"
+has shown "... in seconds, from the third on" 'weft schedule verify: 2 s'
+wait $!
 terminal 64 "nor protobuf" "weft schedule export made.pb --to proto"
 has shown "... which is no text" 'bytes that are no text'
 terminal 64 "nor a route table" "weft routes make -t 'K(24)' -a shortest-path"

@@ -81,7 +81,9 @@ int cli_main(int argc, char **argv)
 		if (c.talk == CLI_QUIET && c.format == OUT_TABLE && !c.help) {
 			cli_no_tables();
 		}
+		progress_clock_start(&c);
 		r = c.help ? print_help(&c, &err) : c.cmd->run(&c, &err);
+		progress_clock_stop();
 	}
 	cli_fini(&c);
 	if (r < 0) {

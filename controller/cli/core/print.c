@@ -24,6 +24,7 @@ void cli_report(const struct err *err)
 {
 	char text[ERR_MSG_MAX + ERR_FILE_MAX + 32], hint[ERR_FILE_MAX];
 
+	progress_clock_stop();
 	err_str(err, text, sizeof(text));
 	text_clean(text);
 	fprintf(stderr, "weft: %s\n", text);
@@ -56,6 +57,7 @@ void cli_say(const struct cli *c, enum cli_talk talk, const char *fmt, ...)
 	if (c->talk < talk) {
 		return;
 	}
+	progress_clock_stop();
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -91,6 +93,7 @@ void cli_any_width(void)
 
 int cli_print_bytes(const char *data, size_t len, struct err *err)
 {
+	progress_clock_stop();
 	if (no_tables) {
 		return 0;
 	}

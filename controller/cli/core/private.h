@@ -372,6 +372,10 @@ void progress_init(struct progress *p, const struct cli *c);
 void progress_event(struct progress *p, const Weft__V1__ChangeEvent *ev);
 /* Ends the line of a bar. */
 void progress_end(struct progress *p);
+/* On a terminal, from a command's third second on, a line on stderr says for how long it has run,
+ * until anything is printed, the command ends, or it is stopped for another program's output. */
+void progress_clock_start(const struct cli *c);
+void progress_clock_stop(void);
 
 /* ---- commands ---- */
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events of a change on stderr: a bar on a terminal, else lines. */
+/* The events of a change on stderr: a bar on a terminal, else lines; and for how long a command
+ * without events has run. */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "controller/cli/core/private.h"
@@ -16,6 +19,7 @@
 
 void progress_init(struct progress *p, const struct cli *c)
 {
+	progress_clock_stop();
 	memset(p, 0, sizeof(*p));
 	p->c = c;
 	p->bar = isatty(STDERR_FILENO) && c->talk == CLI_NORMAL;
@@ -121,4 +125,63 @@ void progress_end(struct progress *p)
 {
 	erase(p);
 	fflush(stderr);
+}
+
+/* ---- for how long ---- */
+
+#define CLOCK_AFTER_S 2
+
+static struct {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	const char *verb;
+	bool runs, ends;
+} ticking = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+
+/* A line each second; the last is erased. */
+static void *tick(void *arg)
+{
+	struct timespec at;
+
+	(void)arg;
+	clock_gettime(CLOCK_REALTIME, &at);
+	at.tv_sec += CLOCK_AFTER_S;
+	pthread_mutex_lock(&ticking.lock);
+	for (int s = CLOCK_AFTER_S; !ticking.ends; s++, at.tv_sec++) {
+		while (!ticking.ends &&
+		       pthread_cond_timedwait(&ticking.wake, &ticking.lock, &at) == 0) {
+		}
+		if (!ticking.ends) {
+			fprintf(stderr, "\r\033[Kweft %s: %d s", ticking.verb, s);
+			fflush(stderr);
+		} else if (s > CLOCK_AFTER_S) {
+			fputs("\r\033[K", stderr);
+		}
+	}
+	pthread_mutex_unlock(&ticking.lock);
+	return NULL;
+}
+
+void progress_clock_start(const struct cli *c)
+{
+	if (ticking.runs || c->talk != CLI_NORMAL || !isatty(STDERR_FILENO)) {
+		return;
+	}
+	ticking.verb = c->verb;
+	ticking.ends = false;
+	ticking.runs = pthread_create(&ticking.thread, NULL, tick, NULL) == 0;
+}
+
+void progress_clock_stop(void)
+{
+	if (!ticking.runs) {
+		return;
+	}
+	pthread_mutex_lock(&ticking.lock);
+	ticking.ends = true;
+	pthread_cond_signal(&ticking.wake);
+	pthread_mutex_unlock(&ticking.lock);
+	pthread_join(ticking.thread, NULL);
+	ticking.runs = false;
 }

@@ -143,6 +143,7 @@ static void draw(struct bringup_view *r, const struct bringup_progress *now)
 	cells[BAR_CELLS] = '\0';
 	moves_made(now, moves);
 	time_left(r, now, left);
+	progress_clock_stop();
 	fprintf(stderr, "\r\033[K[%s] %d/%d %s%s%s", cells, now->done,
 		now->total, moves, now->text, left);
 	fflush(stderr);

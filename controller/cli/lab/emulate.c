@@ -267,14 +267,14 @@ static int n_running(const struct emulators *f)
 }
 
 /* Until a signal (0) or until none is left, which is the error of the last. */
-static int watch_all(struct emulators *f, struct err *err)
+static int watch_all(const struct cli *c, struct emulators *f, struct err *err)
 {
 	int r = 0;
 
 	while (r == 0) {
 		r = watch(f, -1, err);
 		if (r == WEFT_EUNAVAIL && n_running(f)) {
-			fprintf(stderr, "weft: %s; the others go on\n", err->msg);
+			cli_say(c, CLI_QUIET, "%s; the others go on", err->msg);
 			r = 0;
 		}
 	}
@@ -385,7 +385,7 @@ int cmd_emulate(struct cli *c, struct err *err)
 		r = print_emulators(c, &f, err);
 	}
 	if (r == 0) {
-		r = watch_all(&f, err);
+		r = watch_all(c, &f, err);
 	}
 	stop(&f);
 	r = r > 0 ? 0 : r;

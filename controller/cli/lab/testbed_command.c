@@ -31,6 +31,7 @@
 static void draw(int done, int total, void *arg)
 {
 	(void)arg;
+	progress_clock_stop();
 	fprintf(stderr, "\r\033[K%d/%d namespaces and fibres", done, total);
 	if (done == total) {
 		fputs("\r\033[K", stderr);

@@ -97,6 +97,7 @@ static int launch(struct cli_run *r, struct err *err)
 	coll_to_proto(r->s, &bytes);
 	r->options.schedule = bytes.data;
 	r->options.schedule_len = bytes.len;
+	progress_clock_stop();
 	rc = launch_run(&r->options, &r->result, err);
 	buf_fini(&bytes);
 	if (rc) {
