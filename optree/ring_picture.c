@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plan as a picture: a symmetric schedule by its form, another by its lights.
- * Above: channels over time, for each direction, a box for each move of each step, from when its data begins to when it ends; what lies
- * between is retuning and conversion. Below: the ring in single steps, its lightpaths as
- * arcs, clockwise ones outside the nodes, the others inside, each at the radius of its
- * channel. Steps that have the same light after each other are one, and of many some
- * are shown. Of large rings a step shows a stretch of links. A colour is a length of
- * lightpaths, in all parts.
+ * A plan as a picture: a symmetric schedule by its form, another by its lights. Above:
+ * channels over time, for each direction, a box for each move of each step, from when its
+ * data begins to when it ends; what lies between is retuning and conversion. Below: the ring
+ * in single steps, its lightpaths as arcs, clockwise ones outside the nodes, the others inside,
+ * each at the radius of its channel. Steps that have the same light after each other are one,
+ * and of many some are shown. Of large rings a step shows a stretch of links. A colour is a
+ * length of lightpaths, in all parts.
  */
 #include <math.h>
 #include <stdio.h>

@@ -630,7 +630,7 @@ static int make_parts(struct daemon *d, struct err *err)
 		.jobs = d->jobs, .election = d->election,
 	};
 	d->metrics = metrics_new(&d->views, d->methods);
-	d->problem_events = problem_events_new(&d->views);
+	d->problem_events = problem_events_new(&d->views, d->metrics);
 	d->schedules = schedules_new(&d->views);
 	d->views.kept_status = kept_status_new();
 	return 0;

@@ -31,6 +31,8 @@ has out "of the right kind" '^Content-Type: text/plain; version=0.0.4'
 tap "one change was committed"
 [[ $(value 'weft_device_up{device="ocs0",driver="polatis-scpi"}') == 1 ]]
 tap "the switch answers"
+[[ $(value 'weft_robot_moves_total{device="rome0"}') == $(weft device show rome0 --format json | jq '.circuits') ]]
+tap "the robot's moves are counted: one a circuit"
 [[ $(value process_resident_memory_bytes) -gt 1000000 &&
 	$(awk '/VmRSS/ { print $2 * 1024 }' "/proc/${PID[weftd]}/status") -gt \
 	$(( $(value process_resident_memory_bytes) / 2 )) &&

@@ -37,6 +37,7 @@ struct metrics {
 	int64_t handled[MAX_METHODS][RPC_UNAUTHENTICATED + 1];	/* by status */
 	int64_t plans, plans_failed;	/* made or not */
 	int64_t plan_ns;		/* on workers, all together */
+	int64_t repairs, repair_ns;	/* of jobs */
 	int64_t started_ns;		/* wall clock */
 };
 
@@ -90,6 +91,12 @@ void metrics_count_plan(struct metrics *m, int rc, int64_t took_ns)
 	m->plans++;
 	m->plans_failed += rc != 0;
 	m->plan_ns += took_ns;
+}
+
+void metrics_count_repair(struct metrics *m, int64_t took_ns)
+{
+	m->repairs++;
+	m->repair_ns += took_ns;
 }
 
 /* ---- writing --------------------------------------------------------------- */
@@ -172,6 +179,26 @@ static void write_power(const struct apply_device *a, int n, struct buf *b)
 					   a[i].name, k ? "out" : "in",
 					   min_mdbm[k] / 1000.0);
 			}
+		}
+	}
+}
+
+/* As the robot itself counts them: each move is one of an in-port's fibre. */
+static void write_moves(const struct apply_device *a, int n, struct buf *b)
+{
+	head(b, "weft_robot_moves_total", "counter", "Moves of a robot, as it counts them.");
+	for (int i = 0; i < n; i++) {
+		const struct drv_snapshot *s = &a[i].snap;
+		int64_t moves = 0;
+		bool counts = false;
+
+		for (int k = 0; k < s->n_ports; k++) {
+			counts = counts || s->ports[k].has_moves;
+			moves += s->ports[k].is_out ? 0 : s->ports[k].moves;
+		}
+		if (counts) {
+			buf_printf(b, "weft_robot_moves_total{device=\"%s\"} %" PRId64 "\n",
+				   a[i].name, moves);
 		}
 	}
 }
@@ -362,6 +389,9 @@ static void write_durations(const struct metrics *m, struct buf *b)
 	head(b, "weft_plan_duration_seconds", "summary", "Plans that were made, "
 	     "and their time.");
 	summary(b, "weft_plan_duration_seconds", "", m->plans, m->plan_ns);
+	head(b, "weft_job_repair_duration_seconds", "summary", "Jobs that have all of their rate "
+	     "again, and for how long they had not.");
+	summary(b, "weft_job_repair_duration_seconds", "", m->repairs, m->repair_ns);
 	write_value(b, "weft_plan_failures_total", "counter", "Plans that could not be made.",
 		    m->plans_failed);
 	head(b, "weft_store_commit_duration_seconds", "summary",
@@ -410,6 +440,7 @@ static void write_devices(const struct daemon_env *env, struct buf *b)
 	a = apply_devices(env->apply, &n);
 	write_operations(a, n, b);
 	write_power(a, n, b);
+	write_moves(a, n, b);
 	write_circuits(&circuit_gauges[0], a, n, b);
 	write_external(env, a, n, b);
 	head(b, "weft_device_up", "gauge", "Whether the device answered when it was last asked.");

@@ -12,6 +12,7 @@
 
 #include "controller/daemon/views/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/clock.h"
 
 #define PORTS_TOLD 16	/* of a device at a time, one by one */
 
@@ -29,6 +30,7 @@ struct told_device {
 struct told_job {
 	char name[CONF_MAX_NAME + 1];
 	double rate;
+	int64_t since_ns;	/* clk_now_ns() */
 };
 
 /* Any other that was told. */
@@ -40,6 +42,7 @@ struct told_problem {
 
 struct problem_events {
 	const struct views *views;
+	struct metrics *metrics;
 	struct told_device *devices;
 	int n_devices;
 	struct told_job *jobs;
@@ -261,12 +264,13 @@ static bool has_row(const struct job_rows *rows, const char *name)
 	return false;
 }
 
-static void tell_degraded(const struct problem_events *e, const struct told_job *now,
+static void tell_degraded(const struct problem_events *e, struct told_job *now,
 			  const char *reason)
 {
 	const struct daemon_event ev = { .kind = EVENT_KIND(JOB_DEGRADED), .job = now->name };
 	const struct told_job *before = find_job(e->jobs, e->n_jobs, now->name);
 
+	now->since_ns = before ? before->since_ns : clk_now_ns();
 	if (!before || before->rate != now->rate) {
 		event_emit(e->views->env->events, &ev, "%s", reason);
 	}
@@ -284,6 +288,7 @@ static void tell_restored(const struct problem_events *e, const struct job_rows 
 		if (!find_job(now, n, name) && has_row(rows, name)) {
 			event_emit(e->views->env->events, &ev,
 				   "job %s: it has all of its rate again", name);
+			metrics_count_repair(e->metrics, clk_now_ns() - e->jobs[i].since_ns);
 		}
 	}
 }
@@ -407,11 +412,12 @@ void problem_events_tell(struct problem_events *e)
 	problems_fini(&p);
 }
 
-struct problem_events *problem_events_new(const struct views *views)
+struct problem_events *problem_events_new(const struct views *views, struct metrics *metrics)
 {
 	struct problem_events *e = x_new(1, sizeof(*e));
 
 	e->views = views;
+	e->metrics = metrics;
 	return e;
 }
 

@@ -88,8 +88,10 @@ void device_events_free(struct device_events *d);	/* NULL is fine */
 
 struct problem_events;
 
-/* Compares what is wrong with what was when it was told last. */
-struct problem_events *problem_events_new(const struct views *views);
+struct metrics;
+
+/* Compares what is wrong with what was when it was told last; metrics count repairs. */
+struct problem_events *problem_events_new(const struct views *views, struct metrics *metrics);
 void problem_events_free(struct problem_events *e);	/* NULL is fine */
 /* Emits what the last readings and plans have shown: devices that are away, are
  * back, have restarted, are not as intended; ports, parts and jobs that failed, or
@@ -97,8 +99,6 @@ void problem_events_free(struct problem_events *e);	/* NULL is fine */
 void problem_events_tell(struct problem_events *e);
 
 /* ---- metrics.c: for Prometheus ---- */
-
-struct metrics;
 
 /* methods: the table of the server, which outlives it. Counts from now on. */
 struct metrics *metrics_new(const struct views *views, const struct rpc_method *methods);
@@ -111,6 +111,8 @@ void metrics_count_call(struct metrics *m, const char *path);
 void metrics_count_answer(struct metrics *m, const char *path, enum rpc_status status);
 /* A plan was made or not (rc), in took_ns on a worker. */
 void metrics_count_plan(struct metrics *m, int rc, int64_t took_ns);
+/* A job has all of its rate again, took_ns after it was first seen to lack some. */
+void metrics_count_repair(struct metrics *m, int64_t took_ns);
 /* Serves them. WEFT_EINVAL for an address that is not loopback. */
 int metrics_start(struct metrics *m, const char *host, int port, struct err *err);
 /* Closes the listener; counting goes on. Fine when they are not served. */
