@@ -48,6 +48,7 @@ struct node {
 	ino_t inode;
 	const char *writer;	/* the machine that has written last; NULL: none */
 	bool named;		/* durably; else the file itself may be gone */
+	bool begun;		/* its first bytes were written last */
 	struct undo undo;
 };
 
@@ -318,6 +319,7 @@ static int x_write(sqlite3_file *f, const void *bytes, int len, sqlite3_int64 at
 	}
 	keep_old(OPEN_FILE(f), at, at + len);
 	n->writer = sim_machine(sim_self());
+	n->begun = at == 0;
 	if (at + len > n->size) {
 		n->size = at + len;
 	}
@@ -335,6 +337,15 @@ static int x_truncate(sqlite3_file *f, sqlite3_int64 size)
 		n->size = size;
 	}
 	return rc ? rc : REAL(f, xTruncate, size);
+}
+
+/* A log's new head is to be durable before what follows it; a store that machines share, before its
+ * lock is given back. */
+static const char *sync_name(const struct node *n)
+{
+	const bool new_log = n->begun && strstr(n->path, "-wal");
+
+	return new_log || strcmp(n->disk->machine, "shared") == 0 ? SIM_SYNC_IN_COMMIT : SIM_SYNC;
 }
 
 /* What is written while it lasts is not part of it. */
@@ -359,7 +370,7 @@ static int x_sync(sqlite3_file *f, int flags)
 		const int64_t ns = n->disk->sync_ns ? n->disk->sync_ns :
 			sim_between(SIM_SCHEDULE, USUAL_SYNC_NS / 10, USUAL_SYNC_NS);
 
-		sim_sleep_in(SIM_SYNC, ns);
+		sim_sleep_in(sync_name(n), ns);
 	}
 	undo_synced(&n->undo, sync, size);
 	if (!n->named) {

@@ -46,6 +46,7 @@ int64_t sim_real_s(void);
 /* Of a process: it goes on after so long. */
 void sim_sleep(int64_t ns);
 #define SIM_SYNC "sync"
+#define SIM_SYNC_IN_COMMIT "sync in a commit"	/* which SQLite cannot do without */
 void sim_sleep_in(const char *call, int64_t ns);	/* as sim_watch_loops says it */
 void sim_sleep_until(int64_t at);
 /* Runs until `until`, or until sim_stop, or until all have ended. */

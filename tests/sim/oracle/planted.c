@@ -22,7 +22,7 @@
 
 enum planted_fault {
 	NONE, NO_UNDO, LATE_JOURNAL, NO_SYNC, NO_LEASE, NOT_READ_BACK, LIGHT_OF_OTHERS, TOLD_EARLY,
-	SKIPPED_ENTRY, HOST_TWICE, LOST_EVENT, LOST_ON_RESUME,
+	SKIPPED_ENTRY, HOST_TWICE, LOST_EVENT, LOST_ON_RESUME, SYNC_AT_ONCE,
 };
 
 static const struct {
@@ -39,6 +39,7 @@ static const struct {
 	[HOST_TWICE] = { "host-twice", "a job is given hosts that another has" },
 	[LOST_EVENT] = { "lost-event", "an event is not sent to one who watches" },
 	[LOST_ON_RESUME] = { "lost-on-resume", "a watch that goes on begins one event late" },
+	[SYNC_AT_ONCE] = { "sync-at-once", "the loop waits for the disk before each command" },
 };
 
 #define N_FAULTS (int)(sizeof(faults) / sizeof(faults[0]))
@@ -96,6 +97,9 @@ WRAP(int, store_mark, struct store *s, const struct store_journal *j, int work, 
 {
 	if (on == LATE_JOURNAL && is_in_flight(&j->works[work])) {
 		return 0;
+	}
+	if (on == SYNC_AT_ONCE) {
+		watched_store_sync(s, err);
 	}
 	return watched_store_mark(s, j, work, err);
 }

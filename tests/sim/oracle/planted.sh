@@ -43,6 +43,7 @@ by_seeds 20 lost-event "events" --seconds 25
 by_seeds 60 lost-on-resume "events" --seconds 25
 by_seeds 60 no-undo "unexplained light" --seconds 25
 by_story turns-frozen-in-change no-lease "one leader"
+by_story slow-disk sync-at-once "loop syncs"
 by_story ignored-port not-read-back "committed dark"
 if [[ ${1:-} == --soak ]]; then
 	by_seeds 1000 not-read-back "committed dark"

@@ -242,8 +242,10 @@ static void tell_slow(void)
 	check(same(output_of(drain), "") && same(output_of(job), ""),
 	      "nothing is acknowledged that the disk does not have");
 	check(finish(drain) == 0 && finish(job) == 0, "it is when the disk has it");
-	disk_slow("a", 0);
 	expect(0, "and that stays", "job release j");
+	expect(0, "the host is back", "undrain h3");
+	expect(0, "and a change is made", "apply -f b.yaml");
+	disk_slow("a", 0);
 }
 
 static void tell_lost_sync(void)
