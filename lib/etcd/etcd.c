@@ -220,6 +220,19 @@ static int ask(struct etcd *e, const char *path, const ProtobufCMessage *request
 	return r ? err_wrap(err, "etcd") : 0;
 }
 
+/* What the answer says besides that it was done is not looked at. */
+static int tell(struct etcd *e, const char *path, const ProtobufCMessage *request,
+		const ProtobufCMessageDescriptor *type, int timeout_ms, struct err *err)
+{
+	ProtobufCMessage *reply;
+	int r = ask(e, path, request, type, timeout_ms, &reply, err);
+
+	if (r == 0) {
+		rpc_free_message(reply);
+	}
+	return r;
+}
+
 /* ---- keys ---------------------------------------------------------------- */
 
 void etcd_pairs_fini(struct etcd_pairs *p)
@@ -407,16 +420,10 @@ int etcd_transact(struct etcd *e, const struct etcd_guard *guards, int n_guards,
 int etcd_compact(struct etcd *e, int64_t revision, int timeout_ms, struct err *err)
 {
 	Etcd__CompactionRequest request = ETCD__COMPACTION_REQUEST__INIT;
-	ProtobufCMessage *reply;
-	int r;
 
 	request.revision = revision;
-	r = ask(e, "/etcdserverpb.KV/Compact", &request.base,
-		&etcd__compaction_response__descriptor, timeout_ms, &reply, err);
-	if (r == 0) {
-		rpc_free_message(reply);
-	}
-	return r;
+	return tell(e, "/etcdserverpb.KV/Compact", &request.base,
+		    &etcd__compaction_response__descriptor, timeout_ms, err);
 }
 
 /* ---- leases -------------------------------------------------------------- */
@@ -441,16 +448,10 @@ int etcd_lease_new(struct etcd *e, int64_t seconds, int timeout_ms, int64_t *lea
 int etcd_lease_end(struct etcd *e, int64_t lease, int timeout_ms, struct err *err)
 {
 	Etcd__LeaseRevokeRequest request = ETCD__LEASE_REVOKE_REQUEST__INIT;
-	ProtobufCMessage *reply;
-	int r;
 
 	request.id = lease;
-	r = ask(e, "/etcdserverpb.Lease/LeaseRevoke", &request.base,
-		&etcd__lease_revoke_response__descriptor, timeout_ms, &reply, err);
-	if (r == 0) {
-		rpc_free_message(reply);
-	}
-	return r;
+	return tell(e, "/etcdserverpb.Lease/LeaseRevoke", &request.base,
+		    &etcd__lease_revoke_response__descriptor, timeout_ms, err);
 }
 
 /* A stream to some member. */

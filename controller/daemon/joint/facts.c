@@ -69,11 +69,11 @@ static int read_all(struct facts *f, const struct etcd_op *gets, int n, struct e
 
 /* ---- reading ------------------------------------------------------------- */
 
-static struct joint_said *find_said(struct joint_facts *out, const char *name)
+struct joint_said *facts_find(struct joint_facts *of, const char *name)
 {
-	for (int i = 0; i < out->n; i++) {
-		if (strcmp(out->v[i].name, name) == 0) {
-			return &out->v[i];
+	for (int i = 0; i < of->n; i++) {
+		if (strcmp(of->v[i].name, name) == 0) {
+			return &of->v[i];
 		}
 	}
 	return NULL;
@@ -89,7 +89,7 @@ static int parse_open(const struct etcd_pair *p, struct joint_facts *out, struct
 		return err_set(err, WEFT_EINVAL, "etcd: %s is not weft's", p->key);
 	}
 	while ((one = strsep(&rest, ","))) {
-		s = find_said(out, one);
+		s = facts_find(out, one);
 		if (!s) {
 			return err_set(err, WEFT_EINVAL, "etcd: %s is of %s, which is no "
 				       "participant", p->key, one);
@@ -104,20 +104,21 @@ static int parse_open(const struct etcd_pair *p, struct joint_facts *out, struct
 /* One key of joint/, without that. Those of others than the participants mean nothing. */
 static void take_fact(const char *name, const char *value, struct joint_facts *out)
 {
-	struct joint_said *s = find_said(out, strchr(name, '/') ? strchr(name, '/') + 1 : "");
+	struct joint_said *s = facts_find(out, strchr(name, '/') ? strchr(name, '/') + 1 : "");
 
 	if (strcmp(name, "decision") == 0) {
 		out->decision = strncmp(value, "undo", 4) == 0 ? JOINT_UNDO : JOINT_COMMIT;
 		snprintf(out->why, sizeof(out->why), "%s", out->decision == JOINT_UNDO && value[4]
 							   ? value + 5 : "");
 	} else if (s && strncmp(name, "base/", 5) == 0) {
-		s->has_base = true;
+		out->n_bases += s->has_part;
 	} else if (s && strncmp(name, "at/", 3) == 0) {
 		if (sscanf(value, "%d %64s", &s->stage, s->digest) != 2) {
 			s->stage = -1;
 		}
 	} else if (s && strncmp(name, "ended/", 6) == 0) {
 		snprintf(s->ended, sizeof(s->ended), "%s", value);
+		out->n_ended += s->has_part;
 	}
 }
 

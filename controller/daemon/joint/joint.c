@@ -230,16 +230,6 @@ static bool all_before(struct joint *j)
 	return all;
 }
 
-static bool all_ended(const struct joint *j)
-{
-	for (int i = 0; i < j->now->n; i++) {
-		if (j->now->v[i].has_part && !j->now->v[i].ended[0]) {
-			return false;
-		}
-	}
-	return true;
-}
-
 /* ---- gathering ----------------------------------------------------------- */
 
 /* Ends the wait for the others' devices. */
@@ -255,12 +245,7 @@ static void end_gathering(struct joint *j, int rc, const struct err *err)
 /* Have all said what their devices hold? */
 static bool all_have_bases(const struct joint_facts *now)
 {
-	int n = 0;
-
-	for (int i = 0; i < now->n; i++) {
-		n += now->v[i].has_part && now->v[i].has_base;
-	}
-	return n > 0 && n == now->n_parts;
+	return now->n_parts > 0 && now->n_bases == now->n_parts;
 }
 
 /* Once that was read too, the plan starts from it. */
@@ -378,7 +363,7 @@ static void step(struct joint *j)
 		}
 		return;
 	case PART_ENDED:
-		j->all_ended = all_ended(j);
+		j->all_ended = j->now->n_ended == j->now->n_parts;
 		return;
 	case PART_PLANS:	/* it waits once it is planned */
 	case PART_NONE:
@@ -513,24 +498,15 @@ static int begin_part(struct joint *j, struct rpc_call *call, const struct own_c
 	return r;
 }
 
-static bool has_part(const struct joint *j)
-{
-	for (int i = 0; i < j->now->n; i++) {
-		if (strcmp(j->now->v[i].name, j->name) == 0) {
-			return j->now->v[i].has_part;
-		}
-	}
-	return false;
-}
-
 /* A joint change is open in which this participant has not begun its part. */
 static int join(struct joint *j, struct err *err)
 {
+	const struct joint_said *self = facts_find(j->now, j->name);
 	struct err refused = { 0 };
 	struct joint_request request;
 	int r;
 
-	if (!has_part(j) || !j->look.request.len) {
+	if (!self || !self->has_part || !j->look.request.len) {
 		return 0;
 	}
 	r = take_request(j, &request, err);

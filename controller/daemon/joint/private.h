@@ -24,7 +24,6 @@ struct joint_said {
 	char domains[JOINT_DOMAINS_MAX];	/* that it leads, "row1,row2" */
 	char leader[STORE_HOLDER_MAX];	/* its weftd; "": none leads it now */
 	bool has_part;		/* in the open joint change */
-	bool has_base;		/* has said what its devices hold */
 	int stage;		/* its own stages before are done; -1: not prepared yet */
 	char digest[65];	/* of its plan, once it is prepared */
 	char ended[JOINT_TEXT_MAX];	/* how its part ended, or "" */
@@ -36,11 +35,15 @@ struct joint_facts {
 	int64_t id;		/* of the open joint change; 0: none is */
 	char uuid[JOINT_UUID_MAX];
 	char asked[JOINT_NAME_MAX];	/* the participant that was asked for it */
-	int n_parts;		/* of v, that have one */
+	int n_parts;		/* of v, that have one; of these: */
+	int n_bases, n_ended;	/* have said what their devices hold; have ended */
 	enum joint_decision decision;
 	char why[JOINT_TEXT_MAX];	/* of undo */
 	int64_t closed;		/* revision at which one was closed last; 0: none yet */
 };
+
+/* NULL: there is none of this name. */
+struct joint_said *facts_find(struct joint_facts *of, const char *name);
 
 struct facts;
 

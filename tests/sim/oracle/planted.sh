@@ -5,7 +5,7 @@
 # differs from commit to commit.
 #
 # BUILD=FOLDER of the programs (build)
-cd "$(dirname "$0")/../.." || exit 1
+cd "$(dirname "$0")/../../.." || exit 1
 SIM=${BUILD:-build}/release/weft-sim
 n=0
 bad=0
