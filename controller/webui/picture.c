@@ -172,6 +172,8 @@ static int put_devices(struct buf *b, const struct model_fabric *f,
 		put_name(b, "name", d->name);
 		buf_char(b, ',');
 		put_name(b, "kind", model_device_kind_name(d->kind));
+		buf_char(b, ',');
+		put_name(b, "domain", d->domain);
 		if (d->kind == MODEL_RING) {
 			r = put_ring(b, d, p, page_find_device(p, i), err);
 		} else {

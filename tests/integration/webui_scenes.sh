@@ -78,7 +78,8 @@ cat >"$T/sixteen.yaml" <<-END
 	hosts:
 	  - { name: "g[000-063]", ports: "p[00-15]", rate: 100Gbps }
 	switches:
-	  - { name: "ocs[00-15]", size: 64x64, driver: sim }
+	  - { name: "ocs[00-07]", size: 64x64, driver: sim, domain: row0 }
+	  - { name: "ocs[08-15]", size: 64x64, driver: sim, domain: row1 }
 	fibres:
 	$(for i in {00..15}; do
 		printf '  - { from: "g[000-063].p%s", to: "ocs%s.[1-64]" }\n' "$i" "$i"

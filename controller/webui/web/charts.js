@@ -4,7 +4,8 @@
 import { clock, el, svg } from "/dom.js";
 import { asTable, table } from "/tables.js";
 
-const W = 360;
+const LEAST = 360;	// width of a chart
+const GAP = 16;
 const H = 120;
 const LEFT = 52;
 const BOTTOM = 18;
@@ -120,7 +121,7 @@ function valuesTable(kind, drawn, from) {
 	at, kind.title, "No samples.");
 }
 
-function drawChart(view, what, of, open, key) {
+function drawChart(view, what, of, open, key, W) {
 	const kind = KINDS[what];
 	const end = kept.at.at(-1);
 	const begin = Math.max(kept.at[0], end - range * 60000);
@@ -166,11 +167,14 @@ function rangeChoice(again, key) {
 			} }), ` ${text}`)));
 }
 
-// Charts of these kinds, of one job or device, or of all; again() draws them for
-// another time.
-export function charts(view, kinds, of, open, again) {
+// Charts of these kinds, of one job or device, or of all, that fill so many pixels; again() draws
+// them for another time.
+export function charts(view, kinds, of, open, again, width) {
 	const key = of ?? "all";
-	const drawn = kinds.map((what) => drawChart(view, what, of, open, key)).filter(Boolean);
+	const some = kinds.filter((what) => ofKind(what, of).length);
+	const beside = Math.max(1, Math.min(some.length, Math.floor(width / (LEAST + GAP))));
+	const each = Math.max(LEAST, width / beside - GAP);
+	const drawn = some.map((what) => drawChart(view, what, of, open, key, each)).filter(Boolean);
 
 	return [rangeChoice(again, key), drawn.length ? el("div", { class: "charts" }, drawn)
 		: el("p", { class: "nothing" }, "Nothing was recorded yet.")];

@@ -44,7 +44,7 @@ function links(picture, marks, place, device, status) {
 			const c = { in: i, out: o };
 
 			out.push({ ...c, index, from: port(tx), to: port(rx),
-				a: end("in", i), b: end("out", o), channel,
+				a: end("in", i), b: end("out", o), tx, rx, channel,
 				job: marks.get(picture.jobs[job]?.name),
 				state: wrong.get(key(c)) ?? "as intended" });
 		}

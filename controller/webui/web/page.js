@@ -69,7 +69,7 @@ function renderCharts() {
 	for (const node of document.querySelectorAll("[data-history]")) {
 		if (node.checkVisibility()) {
 			replace(node, ...charts(view, node.dataset.history.split(" "), node.dataset.of, tables,
-				() => renderCharts()));
+				() => renderCharts(), node.clientWidth));
 		}
 	}
 }

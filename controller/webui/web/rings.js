@@ -216,8 +216,9 @@ function mean(values) {
 export function ringPicture(view, device, items = []) {
 	const jobs = profiles(device);
 	const loads = jobs.map((j) => sums(j, device.columns ?? 0));
-	const used = device.lit ? [`↻ ${percent(mean(loads[0]))}`, `↺ ${percent(mean(loads[1]))}`]
-		: ["no program"];
+	const cut = (dir) => (device.faults.some((f) => f[0] === SPAN && f[1] === dir) ? " ✕ cut" : "");
+	const used = device.lit ? [`↻ ${percent(mean(loads[0]))}${cut(0)}`,
+		`↺ ${percent(mean(loads[1]))}${cut(1)}`] : ["no program"];
 
 	for (let c = 0; c < (device.columns ?? 0); c++) {
 		items.push(svg("g", { class: "segment", "data-key": `${device.name} ${c}`,

@@ -3,16 +3,18 @@
 import { age, badge, clock, count, duration, el, percent, plural, replace, setBadge }
 	from "/dom.js";
 import { drawLanes } from "/lanes.js";
-import { drawRing, ringPicture } from "/rings.js";
+import { drawRing } from "/rings.js";
 import { linkTo } from "/route.js";
-import { drawSwitch, switchPicture } from "/switches.js";
+import { drawSwitch } from "/switches.js";
 import { filtered, table } from "/tables.js";
-import { HEALTH, deviceBadge, eventsTable, markOf, problemsTable, timeNow } from "/views.js";
+import { HEALTH, deviceBadge, deviceState, eventsTable, markOf, problemsTable, timeNow, worstFirst }
+	from "/views.js";
 
 const opened = new Set();	// tables that are open
+const unfolded = new Map();	// domains of the map that were opened or closed by hand
 const STATES = { ready: "good", changing: "busy", reading: "busy", empty: "none",
 	interrupted: "bad" };
-const FULL = 6;		// devices that are drawn with all names
+const DRAWN = 6;	// devices; more are a map
 const PROOFS = ["unverified", "acked", "read-back", "settled", "measured"];
 
 function body(id) {
@@ -136,44 +138,66 @@ export function renderChange(view) {
 
 // ---- pictures ----
 
-// Large where there are few; what carries nothing and is well is only named.
-function card(view, device, full) {
-	const ring = device.kind === "ring";
-
+function card(view, device) {
 	return el("article", { class: "card", "aria-label": `${device.kind} ${device.name}` },
 		el("h3", {}, linkTo("device", device.name), el("small", {}, device.kind),
 			deviceBadge(view, device.status)),
-		full ? ring ? drawRing(view, device, opened) : drawSwitch(view, device, opened)
-			: ring ? ringPicture(view, device) : switchPicture(view, device));
+		device.kind === "ring" ? drawRing(view, device, opened) : drawSwitch(view, device, opened));
 }
 
-function isIdle(view, d) {
-	return !d.links.length && !d.lit && !view.problems.some((p) => p.device === d.name);
+// Beyond DRAWN devices: one row a device, by failure domain, the worst first; those where all is
+// well are folded.
+function mapRow(view, d) {
+	return el("li", {}, linkTo("device", d.name), deviceBadge(view, d.status),
+		el("span", { class: "number quiet" }, d.kind === "ring" ? "ring"
+			: plural(d.links.length, "circuit")));
 }
 
-function cards(view) {
-	const full = view.devices.length <= FULL;
-	const idle = full ? [] : view.devices.filter((d) => isIdle(view, d));
+function mapDomain(view, name, devices, isAlone) {
+	const bad = devices.filter((d) => ["bad", "warn"].includes(deviceState(view, d.status)[0]))
+		.length;
+	const circuits = devices.reduce((n, d) => n + d.links.length, 0);
+	const box = el("details", { open: unfolded.get(name) ?? (bad > 0 || isAlone) },
+	el("summary", { "data-key": `domain ${name}`,
+		onclick: () => unfolded.set(name, !box.open) }, el("b", {}, name), " ",
+		bad ? badge("warn", `${bad} of ${plural(devices.length, "device")} not well`)
+			: badge("good", plural(devices.length, "device")),
+		el("span", { class: "quiet" }, ` ${plural(circuits, "circuit")}`)),
+	el("ul", {}, devices.map((d) => mapRow(view, d))));
 
-	return [el("div", { class: `cards${full ? "" : " compact"}` },
-		view.devices.filter((d) => !idle.includes(d)).map((d) => card(view, d, full))),
-	idle.length ? el("p", { class: "idle" }, `${plural(idle.length, "device")} without circuits: `,
-		idle.flatMap((d, i) => [i ? ", " : "", linkTo("device", d.name)])) : ""];
+	return box;
+}
+
+function map(view) {
+	const state = (d) => deviceState(view, d.status)[0];
+	const domains = new Map();
+
+	for (const d of worstFirst(view.devices, state)) {
+		const name = d.domain === d.name ? "each by itself" : d.domain;
+
+		domains.set(name, [...domains.get(name) ?? [], d]);
+	}
+	return el("div", { class: "map" }, [...domains].map(([name, devices]) =>
+		mapDomain(view, name, devices, domains.size === 1)));
 }
 
 export function renderPictures(view) {
 	const { picture } = view;
 	const legend = document.querySelector("#fabric .legend");
 	const rings = view.devices.filter((d) => d.lit);
+	const drawn = view.devices.length <= DRAWN;
 
-	replace(legend, [...view.marks.values()].map((m) =>
+	replace(legend, !drawn ? [] : [...view.marks.values()].map((m) =>
 		el("li", {}, markOf(m), el("span", { class: `dash c${m.colour} d${m.pattern}` },
 			dashSample()), linkTo("job", m.name))));
 	replace(body("fabric"), !picture ? el("p", { class: "nothing" }, "No fabric is known yet.")
-		: picture.too_large ? el("p", { class: "nothing" }, "Too large to be drawn.") : cards(view));
-	replace(body("light"), rings.length ? rings.map((d) => el("article", { class: "card" },
-		el("h3", {}, linkTo("device", d.name)), drawLanes(view, d)))
-		: el("p", { class: "nothing" }, "No ring carries a program."));
+		: picture.too_large ? el("p", { class: "nothing" }, "Too large to be drawn.")
+			: drawn ? el("div", { class: "cards" }, view.devices.map((d) => card(view, d))) : map(view));
+	for (const node of document.querySelectorAll("#light, nav [href='#light']")) {
+		node.hidden = !rings.length || rings.length > DRAWN;
+	}
+	replace(body("light"), rings.slice(0, DRAWN).map((d) => el("article", { class: "card" },
+		el("h3", {}, linkTo("device", d.name)), drawLanes(view, d))));
 }
 
 function dashSample() {
@@ -209,7 +233,9 @@ export function renderJobs(view) {
 	];
 	const { requests } = view.state;
 
-	replace(body("jobs"), ...filtered(columns, view.status.jobs, "Jobs",
+	const jobs = worstFirst(view.status.jobs, (j) => HEALTH[j.health] ?? "none");
+
+	replace(body("jobs"), ...filtered(columns, jobs, "Jobs",
 		!view.status.jobs_known && !view.status.jobs_problem ? "They are being planned."
 			: view.status.fabric ? "No jobs." : "No fabric.", (j) => `${j.name} ${j.collective}`),
 	view.status.jobs_known || !view.status.jobs.length ? "" : el("p", { class: "hint" },
@@ -266,7 +292,9 @@ export function renderDevices(view) {
 			`out of use: ${d.unusable.join(", ")}` : ""].filter(Boolean).join(" · ") },
 	];
 
-	replace(body("devices"), ...filtered(columns, view.status.devices, "Devices", "No devices.",
+	const devices = worstFirst(view.status.devices, (d) => deviceState(view, d)[0]);
+
+	replace(body("devices"), ...filtered(columns, devices, "Devices", "No devices.",
 		(d) => `${d.name} ${d.driver} ${d.address} ${d.problem}`));
 }
 

@@ -2,7 +2,7 @@
 // Tables that stay usable with thousands of rows: only those in sight exist.
 import { el } from "/dom.js";
 
-const ALL = 150;	// rows that are simply all there
+const ALL = 40;	// rows that are simply all there
 const ROW = 30;		// px, as in page.css
 const VISIBLE = 14;
 

@@ -4,6 +4,7 @@
 import { age, badge, clock, count, duration, el, percent, plural } from "/dom.js";
 import { drawGrid } from "/grid.js";
 import { drawLanes } from "/lanes.js";
+import { badPorts } from "/model.js";
 import { drawPlayer } from "/player.js";
 import { drawRing } from "/rings.js";
 import { linkTo } from "/route.js";
@@ -19,17 +20,39 @@ export function markOf(mark) {
 		mark.letter);
 }
 
-// By the same list as everything that tells of problems.
-export function deviceBadge(view, d) {
+// By the same list as everything that tells of problems: the kind of its badge, and the words.
+export function deviceState(view, d) {
 	const mine = view.problems.filter((p) => p.device === d?.name);
 
-	return !d ? badge("none", "not known")
-		: !d.driver ? badge("none", "moved by hand")
-		: d.elsewhere ? badge("none", "led elsewhere")
-		: !d.ever_read ? badge("bad", "never read")
-		: mine.length ? badge(d.reachable ? "warn" : "bad", `${words(mine[0].kind)}${
-			mine.length > 1 ? ` and ${mine.length - 1} more` : ""}`)
-		: badge("good", d.proof);
+	return !d ? ["none", "not known"]
+		: !d.driver ? ["none", "moved by hand"]
+		: d.elsewhere ? ["none", "led elsewhere"]
+		: !d.ever_read ? ["bad", "never read"]
+		: mine.length ? [d.reachable ? "warn" : "bad", `${words(mine[0].kind)}${
+			mine.length > 1 ? ` and ${mine.length - 1} more` : ""}`]
+		: ["good", d.proof];
+}
+
+export function deviceBadge(view, d) {
+	return badge(...deviceState(view, d));
+}
+
+// The worst first, else as in the file.
+export function worstFirst(list, state) {
+	const order = ["bad", "warn", "none", "busy", "good"];
+
+	return list.map((x) => [order.indexOf(state(x)), x]).sort((a, b) => a[0] - b[0])
+		.map(([, x]) => x);
+}
+
+const STATES = { "as intended": ["good", ""], missing: ["bad", "not in the device's map"],
+	dark: ["bad", "in its map, and a port failed or its host hears nothing"],
+	unexpected: ["warn", "not of weft"], pending: ["busy", "of a change that is open"] };
+
+function stateBadge(state) {
+	const [kind, meaning] = STATES[state] ?? ["none", ""];
+
+	return el("span", {}, badge(kind, state), meaning ? ` ${meaning}` : "");
 }
 
 function words(kind) {
@@ -118,7 +141,7 @@ function oddCircuits(status) {
 	const odd = ["missing", "dark", "unexpected", "pending"].flatMap((what) =>
 		(status?.[what] ?? []).map((c) => ({ what, ...c })));
 	const columns = [
-		{ name: "What", cell: (c) => c.what },
+		{ name: "What", cell: (c) => stateBadge(c.what) },
 		{ name: "Circuit", cell: (c) => `in ${c.in} → out ${c.out}` },
 		{ name: "Ports", cell: (c) => (c.from || c.to ? `${c.from || "?"} → ${c.to || "?"}` : "") },
 		{ name: "Owner", cell: (c) => c.owner },
@@ -157,7 +180,7 @@ export function timeNow(j) {
 	return j.expected_time_ns ? duration(j.expected_time_ns) : "–";
 }
 
-function jobFacts(j) {
+function jobFacts(j, schedule) {
 	return facts([
 		["rate", percent(j.rate), "of the fault-free one"],
 		["time now", timeNow(j)],
@@ -165,7 +188,7 @@ function jobFacts(j) {
 		["no schedule is below", duration(j.bound_ns), `gap ${percent(j.gap)}`],
 		["collective", j.collective, j.algorithm],
 		["hosts", count(j.nodes), j.topology],
-		["steps", count(j.steps)],
+		["steps", count(schedule?.steps ?? j.steps)],
 		["proof", j.proof],
 		["on", list(j.devices.map((d) => linkTo("device", d)))],
 	]);
@@ -186,7 +209,7 @@ export function jobView(view, name) {
 	}
 	return [el("p", { class: "under" }, markOf(view.marks.get(name)), " ",
 		badge(HEALTH[j.health] ?? "none", j.health), j.reason ? ` ${j.reason}` : ""),
-	jobFacts(j),
+	jobFacts(j, schedule),
 	problemsOf(view, "job", name),
 	part("Schedule", drawPlayer(view, schedule)),
 	history("rate", name),
@@ -195,6 +218,29 @@ export function jobView(view, name) {
 }
 
 // ---- a host ----
+
+// What devices say of the ports that a host's fibres end at, by the port's name.
+function badPortsOf(view, index) {
+	const bad = new Map();
+
+	for (const d of view.devices) {
+		for (const { side, port, why } of badPorts(d.status)) {
+			const at = d[side === "out" ? "out" : "in"]?.[port - 1] ?? -1;
+
+			if (at >= 0 && view.host[at] === index) {
+				bad.set(view.picture.ports[at], `${d.name} ${side} ${port} ${why}`);
+			}
+		}
+	}
+	return bad;
+}
+
+function portList(view, index, first, n) {
+	const bad = badPortsOf(view, index);
+
+	return el("ul", { class: "ports" }, view.picture.ports.slice(first, first + n).map((p) =>
+		el("li", {}, `${p} `, bad.has(p) ? badge("bad", bad.get(p)) : "")));
+}
 
 export function hostView(view, name) {
 	const index = view.picture?.hosts.findIndex(([n]) => n === name) ?? -1;
@@ -205,22 +251,23 @@ export function hostView(view, name) {
 	const [, first, n] = view.picture.hosts[index];
 	const jobs = (view.picture.jobs ?? []).filter((j) => j.hosts.includes(index));
 	const rings = view.devices.filter((d) => d.members?.includes(index));
-	const links = view.devices.flatMap((d) => d.links.filter((l) =>
-		view.host[l.a] === index || view.host[l.b] === index).map((l) => ({ ...l, device: d.name })));
+	// Of a lightpath over several devices the circuits of each.
+	const links = view.devices.flatMap((d) => d.links.filter((l) => [l.a, l.b, l.tx, l.rx].some(
+		(port) => view.host[port] === index)).map((l) => ({ ...l, device: d.name })));
 	const columns = [
 		{ name: "From", cell: (l) => l.from || "?" }, { name: "To", cell: (l) => l.to || "?" },
 		{ name: "Device", cell: (l) => linkTo("device", l.device) },
 		{ name: "Circuit", cell: (l) => `in ${l.in} → out ${l.out}` },
 		{ name: "Job", cell: (l) => (l.job ? linkTo("job", l.job.name) : l.owner || "not of weft") },
-		{ name: "State", cell: (l) => l.state },
+		{ name: "State", cell: (l) => stateBadge(l.state) },
 	];
 
 	return [el("p", { class: "under" }, "host"),
 		facts([["ports", count(n)],
 			["jobs", jobs.length ? list(jobs.map((j) => linkTo("job", j.name))) : "none"],
 			rings.length ? ["rings", list(rings.map((d) => linkTo("device", d.name)))] : null]),
-		part("Ports", el("p", {}, n ? view.picture.ports.slice(first, first + n).join(", ")
-			: `It has no ports of its own; it is on ${plural(rings.length, "ring")}.`)),
+		part("Ports", n ? portList(view, index, first, n) : el("p", {},
+			`It has no ports of its own; it is on ${plural(rings.length, "ring")}.`)),
 		part("Circuits", filtered(columns, links, `Circuits of ${name}`, "None.",
 			(l) => `${l.from} ${l.to} ${l.device}`))];
 }
