@@ -96,6 +96,17 @@ static bool is_better(const struct coll_make_query *q, const struct coll_made *a
 	return cmp ? cmp < 0 : a->report.steps < b->report.steps;
 }
 
+/* The bound of the best so far is that of another on the same digraph. */
+static void take_bound(const struct coll_make_query *q, const struct coll_made *best,
+		       struct coll_made *one)
+{
+	if (best->sched && q->kind != COLL_ALLTOALL &&
+	    (q->fabric || coll_ports(best->sched) == coll_ports(one->sched))) {
+		mpq_set(one->report.bandwidth_bound, best->report.bandwidth_bound);
+		one->report.has_bound = true;
+	}
+}
+
 int make_offer(const struct coll_make_query *q, struct coll_made *one, struct coll_made *best,
 	       struct err *err)
 {
@@ -103,6 +114,7 @@ int make_offer(const struct coll_make_query *q, struct coll_made *one, struct co
 	int rc;
 
 	coll_report_init(&one->report);
+	take_bound(q, best, one);
 	one->batches = one->batches > 0 ? one->batches : 1;
 	rc = measure(q, one, err);
 	factor = mpq_get_d(one->report.bandwidth_factor);

@@ -170,7 +170,7 @@ int coll_measure(const struct coll_sched *s, struct coll_report *r, struct err *
 	r->transfers = (int64_t)s->xfers.n * topo_group_order(s->group);
 	mpq_set(r->bandwidth_factor, r->shard_times);
 	coll_scale(r->bandwidth_factor, s->ports, s->ranks);
-	rc = bandwidth_bound(s, r->bandwidth_bound, err);
+	rc = r->has_bound ? 0 : bandwidth_bound(s, r->bandwidth_bound, err);
 	if (rc == 0 && mpq_cmp(r->bandwidth_factor, r->bandwidth_bound) < 0) {
 		rc = err_set(err, WEFT_EINTERNAL, "T_B below its bound: one of them is wrong");
 	}

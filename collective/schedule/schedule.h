@@ -303,6 +303,8 @@ struct coll_report {
 	mpq_t bandwidth_bound;	  /* no schedule of this collective can be
 				   * below this on nodes of this bandwidth */
 	bool bandwidth_optimal;	  /* factor == bound */
+	bool has_bound;		  /* set before a replay: bandwidth_bound is that of another
+				   * schedule of the collective on the same digraph and ports */
 };
 
 /* Every report before its first use, and after its last. */

@@ -917,6 +917,7 @@ int coll_verify(const struct coll_sched *s, struct coll_report *report, struct e
 			       coll_part(s));
 	}
 	coll_report_init(&own);
+	own.has_bound = true;	/* not asked for */
 	rc = check_xfers(s, err);
 	if (!rc) {
 		rc = check_lights(s, err);
