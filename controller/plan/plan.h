@@ -364,6 +364,11 @@ struct plan {
 	struct plan_gain *gains;	/* of all jobs, then of those that end */
 };
 
+/* What stays lit at the part that is to be emptied (base->evacuated): circuits of weft's, and
+ * jobs on rings, whose light has no other way. `base` is what the plan was made from; 0
+ * without such a part. O(circuits * ports of the part). */
+int plan_count_left(const struct plan *p, const struct plan_base *base);
+
 /* The collective by name, or "circuits". */
 const char *plan_collective_name(const struct model_job *job);
 

@@ -84,6 +84,12 @@ bool plan_works(const struct plan_light *seen, bool in, int port)
 			    !has_port(seen->n_evacuated_out, seen->evacuated_out, port);
 }
 
+bool plan_must_go(const struct plan_light *seen, bool either, struct optics_xc xc)
+{
+	return !plan_works(seen, true, xc.in) || !plan_works(seen, false, xc.out) ||
+	       (either && (!plan_works(seen, true, xc.out) || !plan_works(seen, false, xc.in)));
+}
+
 bool plan_may_light(const struct plan_light *seen, bool either, bool in, int port)
 {
 	bool open = true;

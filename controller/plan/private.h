@@ -70,6 +70,12 @@ bool plan_is_silent(const struct plan_light *light, struct optics_xc xc);
 
 /* A port where a circuit may be, or stay: neither failed nor evacuated. plan_value.c */
 bool plan_works(const struct plan_light *seen, bool in, int port);
+/* Whether an end of the circuit is at such a port, or at a failed one; either: as for
+ * plan_has_died. plan_value.c */
+bool plan_must_go(const struct plan_light *seen, bool either, struct optics_xc xc);
+/* Names the jobs on rings whose light cannot leave the part that is to be emptied.
+ * drained_light.c */
+void plan_warn_left(struct plan *p);
 /* A port where a circuit may be made: neither failed nor drained; either: as for
  * plan_has_died. O(ports that are). plan_value.c */
 bool plan_may_light(const struct plan_light *seen, bool either, bool in, int port);

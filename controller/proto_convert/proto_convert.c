@@ -188,6 +188,7 @@ static int send_summary(const struct plan *p, const struct plan_base *base,
 	s.down_ns = p->down_ns;
 	s.downtime_source = (char *)plan_times_name(p->downtime_source);
 	s.nothing_to_do = plan_is_empty(p);
+	s.left = plan_count_left(p, base);
 	for (int i = 0; i < p->n_devices; i++) {
 		s.unread += !was_read(base, p->devices[i].device);
 	}

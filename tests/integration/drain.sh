@@ -67,8 +67,10 @@ has out "what it costs is told" '2 to add, 2 to delete, 2 kept'
 control ocs0 map >"$T/now"
 ! grep -q "^$port,\|,$port$" "$T/now" && [[ $(grep -c , "$T/now") == 4 && $(sets) == $((made + 2)) ]]
 tap "it has no light, and 2 circuits were made elsewhere"
-expect 0 "what cannot move" weft drain h1 --evacuate --format json
+expect 1 "what cannot move" weft drain h1 --evacuate --format json
 has err "stays, and is named" 'job .*: not all of its light can move away: .* h1'
+has err "and so are the circuits" 'h1 is not empty: 2 circuits'
+expect 0 "what has no light is empty" weft drain $part --evacuate
 control ocs0 map | diff "$T/now" -
 tap "as it was"
 weft undrain h1 >/dev/null
@@ -80,6 +82,8 @@ expect 75 "no new job on its ring" weft apply -f "$T/three.yaml"
 has err "which says why" 'n3 is drained by .*: no program of job gather'
 expect 0 "the host is back" weft undrain n3
 expect 0 "its job too" weft apply -f "$T/three.yaml"
+expect 1 "its light cannot move away" weft drain n3 --evacuate --dry-run
+has err "and the job is named" 'job gather: its light cannot move away from n3: it stays on its'
 
 expect 0 "the emergency freeze" weft freeze -m "smoke in row 3"
 expect 75 "no change" weft apply -f "$T/two.yaml"

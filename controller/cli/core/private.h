@@ -34,6 +34,7 @@
 #include "weft/v1/jobs.pb-c.h"
 #include "weft/v1/weft.pb-c.h"
 
+#define CLI_AS_IT_WAS 1		/* exit code: it failed, and nothing has changed */
 #define CLI_PENDING 2		/* exit code: differences or changes pending */
 #define CLI_NOT_REVERTABLE 78
 /* Bytes of a schedule, from a file or from weftd; longer ones are refused. */

@@ -37,6 +37,18 @@ static int call_hold(struct cli *c, const char *method, const ProtobufCMessage *
 			show_holds, err);
 }
 
+/* What the command ends with when light is left at the part, with a word about it. */
+static int end_evacuation(struct cli *c, const Weft__V1__PlanSummary *s)
+{
+	if (s->left == 0) {
+		return 0;
+	}
+	cli_say(c, CLI_NORMAL, "%s %s empty: %d circuit%s or job%s on a ring stay%s lit there",
+		c->argv[0], cli_has(c, "dry-run") ? "would not be" : "is not", s->left,
+		s->left == 1 ? "" : "s", s->left == 1 ? "" : "s", s->left == 1 ? "s" : "");
+	return s->nothing_to_do ? CLI_AS_IT_WAS : CLI_PENDING;
+}
+
 /* What moves away from the part, and what that costs; then it does, unless nothing can. */
 static int evacuate(struct cli *c, const char *reason, struct err *err)
 {
@@ -57,10 +69,14 @@ static int evacuate(struct cli *c, const char *reason, struct err *err)
 	if (dry || c->format == OUT_TABLE) {
 		r = plan_view_print(c, &v, err);
 	}
-	if (r == 0 && dry) {
-		r = v.summary->nothing_to_do ? 0 : CLI_PENDING;
-	} else if (r == 0 && !v.summary->nothing_to_do) {
+	if (r == 0 && !dry && !v.summary->nothing_to_do) {
 		r = cli_apply_plan(c, &v.file, comment, err);
+	}
+	if (r == 0) {
+		r = end_evacuation(c, v.summary);
+	}
+	if (r == 0 && dry && !v.summary->nothing_to_do) {
+		r = CLI_PENDING;
 	}
 out:
 	plan_view_fini(&v);

@@ -122,12 +122,6 @@ static bool use_spares(struct repair *r, struct plan_circuit *c, bool in_open, b
 	return true;
 }
 
-static bool is_evacuated(const struct plan_light *seen, bool either, struct optics_xc xc)
-{
-	return !plan_works(seen, true, xc.in) || !plan_works(seen, false, xc.out) ||
-	       (either && (!plan_works(seen, true, xc.out) || !plan_works(seen, false, xc.in)));
-}
-
 /* What is lit at an evacuated port, and has no spare, stays as it is. */
 static void mark(struct repair *r, struct plan_circuit *c)
 {
@@ -137,7 +131,7 @@ static void mark(struct repair *r, struct plan_circuit *c)
 	bool forth = !either || ports[c->tx_port].tx_port == c->xc.in;
 	bool in, out, died = plan_has_died(seen, either, c->xc);
 
-	if (!died && !is_evacuated(seen, either, c->xc)) {
+	if (!died && !plan_must_go(seen, either, c->xc)) {
 		return;
 	}
 	in = is_open(r->ctx, c->device, true, forth ? c->xc.in : c->xc.out);
