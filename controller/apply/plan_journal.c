@@ -162,4 +162,5 @@ void journal_from_plan(struct plan *p, const struct change_order *order, struct 
 		write_work(p, &p->devices[i], &out->works[i]);
 	}
 	write_gains(p, out);
+	out->topologies = x_dup(p->topologies ? p->topologies : "");
 }

@@ -127,6 +127,8 @@ struct plan_base {
 	enum plan_aim aim;
 	char evacuated[PLAN_PART_MAX];	/* what `observed` has such ports of, "": nothing; for
 					 * the plan's file */
+	const char *topologies;		/* chosen for the jobs as applied, as plan->topologies
+					 * said then; NULL: not known */
 	const bool *settled;		/* [n_jobs] of PLAN_OPTIMISE: these keep their topology;
 					 * NULL: none */
 	bool no_floor;			/* fabric->changes' need not be kept */
@@ -338,6 +340,8 @@ struct plan {
 	enum plan_mode mode;
 	enum plan_aim aim;
 	char evacuated[PLAN_PART_MAX];
+	char *topologies;		/* of `topology: auto`, a line each: what is applied
+					 * stays, also when other ports work */
 	bool is_rollback;			/* as in its base */
 	char digest[65];		/* SHA-256 hex over every device's
 					 * steps: equal digests, equal work */

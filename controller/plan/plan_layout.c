@@ -314,7 +314,7 @@ static const struct layout gain_layout = {
 static const struct layout plan_layout = {
 	sizeof(struct plan),
 	FIELDS(CHARS(plan, state_uuid), NUMBER(plan, generation), NUMBER(plan, mode),
-	       NUMBER(plan, aim), CHARS(plan, evacuated),
+	       NUMBER(plan, aim), CHARS(plan, evacuated), TEXT(plan, topologies),
 	       FLAG(plan, is_rollback), CHARS(plan, digest), LIST(plan, jobs, n_jobs, &job_layout),
 	       LIST(plan, devices, n_devices, &device_layout),
 	       LIST(plan, stages, n_stages, &stage_layout),

@@ -247,6 +247,7 @@ static int plan_with(const struct model_fabric *fabric, const struct plan_base *
 	if (rc == 0 && (rc = plan_steps(&ctx, p, err)) == 0) {
 		plan_warn_power(p);
 		plan_warn_left(p);
+		plan_put_topologies(base, p);
 		plan_digest(p, p->digest);
 	}
 	*failed = ctx.failed;

@@ -186,6 +186,54 @@ void plan_warn(struct plan *p, const char *fmt, ...)
 	p->warnings[p->n_warnings++] = buf_steal(&b);
 }
 
+/* The name and the work of a job, as its line begins. */
+static void put_work(const struct model_job *job, struct buf *out)
+{
+	buf_printf(out, "%s\t%s\t%d\t%lld\t", job->name, plan_collective_name(job), job->n_hosts,
+		   (long long)job->size_bytes);
+}
+
+void plan_put_topologies(const struct plan_base *base, struct plan *p)
+{
+	struct buf b = { 0 };
+
+	for (int i = 0; i < p->n_jobs; i++) {
+		const struct plan_job *pj = &p->jobs[i];
+
+		if (pj->choice) {
+			put_work(&p->fabric->jobs[pj->job], &b);
+			buf_printf(&b, "%d\t%s\n", pj->choice->ports, pj->topology);
+		}
+	}
+	if (base->restore && base->topologies) {
+		buf_str(&b, base->topologies);
+	}
+	p->topologies = x_dup(buf_cstr(&b));
+	buf_fini(&b);
+}
+
+char *plan_kept_topology(const struct plan_ctx *ctx, int job, int *ports)
+{
+	const char *line = ctx->base->topologies;
+	struct buf work = { 0 };
+	char *expr = NULL, *end;
+
+	put_work(&ctx->fabric->jobs[job], &work);
+	while (line && strncmp(line, buf_cstr(&work), work.len) != 0) {
+		line = strchr(line, '\n');
+		line = line && line[1] ? line + 1 : NULL;
+	}
+	if (line) {
+		*ports = (int)strtol(line + work.len, &end, 10);
+		if (*ports > 0 && *end == '\t') {
+			expr = x_dup(end + 1);
+			expr[strcspn(expr, "\n")] = '\0';
+		}
+	}
+	buf_fini(&work);
+	return expr;
+}
+
 bool plan_is_empty(const struct plan *p)
 {
 	return p->n_add == 0 && p->n_del == 0 && p->n_loads == 0;

@@ -68,6 +68,12 @@ bool plan_is_lit(const struct plan_light *light, struct optics_xc xc);
 /* The host at its end hears nothing of it. O(log). */
 bool plan_is_silent(const struct plan_light *light, struct optics_xc xc);
 
+/* Writes p->topologies; a plan without jobs passes on those of its base. plan_value.c */
+void plan_put_topologies(const struct plan_base *base, struct plan *p);
+/* The topology that was chosen for the job when it was applied, for the same work, with at most
+ * *ports ports of each host; the caller's. NULL: not known. O(text). plan_value.c */
+char *plan_kept_topology(const struct plan_ctx *ctx, int job, int *ports);
+
 /* A port where a circuit may be, or stay: neither failed nor evacuated. plan_value.c */
 bool plan_works(const struct plan_light *seen, bool in, int port);
 /* Whether an end of the circuit is at such a port, or at a failed one; either: as for

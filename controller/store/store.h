@@ -27,7 +27,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 21		/* of the file format (user_version) */
+#define STORE_VERSION 22		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_COMMAND_MAX 16384	/* a map of many circuits in one */
@@ -448,6 +448,10 @@ int store_change_get(struct store *s, int64_t id, struct store_change *out, stru
 /* The configuration a change brought or meant to bring. WEFT_ENOTFOUND. */
 int store_change_config(struct store *s, int64_t id, struct store_config *out, struct err *err);
 
+/* The topologies that a change has chosen (0: that of the present configuration), as its journal
+ * had them; "" where they are not known. *out is the caller's. */
+int store_topologies(struct store *s, int64_t change, char **out, struct err *err);
+
 /* ---- the journal --------------------------------------------------------- */
 
 /* KEEP: there before and meant to stay; never sent on its own. LEAVE: meant
@@ -504,6 +508,7 @@ struct store_journal {
 	struct store_work *works;	/* in the order of change */
 	int n_gains;
 	struct store_gain *gains;	/* of jobs; only written, by store_begin */
+	char *topologies;		/* plan->topologies; likewise; NULL: none */
 };
 
 void store_journal_fini(struct store_journal *j);

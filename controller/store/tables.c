@@ -389,7 +389,11 @@ static const char v21[] = "ALTER TABLE change_job ADD COLUMN ports TEXT NOT NULL
 	"ALTER TABLE change_job ADD COLUMN circuits TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE replica ADD COLUMN published INTEGER NOT NULL DEFAULT 0;";
 
+/* Which topologies a change has chosen, that they stay when other ports work. */
+static const char v22[] =
+	"ALTER TABLE change ADD COLUMN topologies TEXT NOT NULL DEFAULT '';";
+
 const char *const store_migrations[STORE_VERSION] = {
 	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, v17, v18,
-	v19, v20, v21,
+	v19, v20, v21, v22,
 };

@@ -852,6 +852,7 @@ static int start_earlier(struct changes *all, struct rpc_call *call,
 		pr->mode = q->own->update ? PLAN_UPDATE : PLAN_SAFE;
 		pr->prepare = q->own->partial ? open_gate : NULL;
 	}
+	pr->back_to = to;
 	pr->ignore_floor = q->ignore_floor;
 	return start_change(all, call, q, pr, "", err);
 }

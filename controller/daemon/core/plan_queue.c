@@ -406,11 +406,18 @@ static void after_plan(uv_work_t *req, int status)
 static int copy_base(struct plan_request *r)
 {
 	const struct plan_queue *q = r->queue;
+	char *topologies;
 	struct plan_base base;
-	int rc;
+	int rc = store_topologies(q->env->store, r->back_to, &topologies, &r->err);
 
+	if (rc) {
+		free(topologies);
+		return rc;
+	}
 	apply_plan_base(q->env->apply, r->fabric, r->mode, &base);
+	base.topologies = topologies;
 	daemon_snapshot_init(&r->snap, &base, r->fabric->n_devices);
+	free(topologies);
 	r->assess = !r->offline && q->hooks.outdated(r, q->hooks.arg);
 	r->snap.base.only = r->only;
 	r->snap.base.aim = r->aim;

@@ -22,6 +22,7 @@ struct snapshot {
 	int n;			/* devices: length of the two below */
 	struct plan_light *intent, *observed;	/* with programs of their own */
 	int64_t *port_ns, *device_ns;	/* base.times */
+	char *topologies;	/* base.topologies */
 };
 
 /* Copies base, which is of n devices, with intent and observed. O(bytes of base). */
@@ -91,6 +92,7 @@ struct plan_request {
 	struct model_config config;	/* no text: nothing is planned */
 	enum plan_mode mode;
 	enum plan_aim aim;
+	int64_t back_to;	/* the change whose topologies return; 0: those of now stay */
 	char evacuated[PLAN_PART_MAX];	/* a part to be drained and emptied; "": none */
 	bool has_keep;		/* in place of the configuration's; only for */
 	int64_t keep_ppm;	/* what is not applied */

@@ -46,7 +46,8 @@ static const struct layout snapshot_layout = {
 	sizeof(struct snapshot),
 	FIELDS(CHARS(snapshot, base.state_uuid), NUMBER(snapshot, base.generation),
 	       NUMBER(snapshot, base.mode), NUMBER(snapshot, base.aim),
-	       CHARS(snapshot, base.evacuated), FLAG(snapshot, base.no_floor),
+	       CHARS(snapshot, base.evacuated), TEXT(snapshot, topologies),
+	       FLAG(snapshot, base.no_floor),
 	       FLAG(snapshot, base.is_rollback), FLAG(snapshot, base.from_committed),
 	       LIST(snapshot, intent, n, &light_layout), ALSO(snapshot, observed, n, &light_layout),
 	       LIST(snapshot, port_ns, base.times.n_ports, &layout_int64),
@@ -98,6 +99,7 @@ void daemon_snapshot_settle(struct snapshot *s)
 {
 	s->base.intent = s->intent;
 	s->base.observed = s->observed;
+	s->base.topologies = s->topologies;
 	s->base.times.port_ns = s->port_ns;
 	s->base.times.device_ns = s->device_ns;
 }
@@ -108,6 +110,7 @@ void daemon_snapshot_init(struct snapshot *s, const struct plan_base *base, int 
 		.base = *base, .n = n,
 		.intent = (struct plan_light *)base->intent,
 		.observed = (struct plan_light *)base->observed,
+		.topologies = (char *)(base->topologies ? base->topologies : ""),
 		.port_ns = (int64_t *)base->times.port_ns,
 		.device_ns = (int64_t *)base->times.device_ns,
 	};

@@ -310,10 +310,10 @@ static void note(struct plan_choice *c, const struct coll_choice *one, const str
 	vec_push(&c->considered, t);
 }
 
-/* The fastest that the switches can wire. When they can wire none of the first
- * few, the error is that of the fastest. */
-static int wire_first(struct plan_ctx *ctx, struct plan_job *pj, struct coll_choices *all,
-		      struct err *err)
+/* The fastest that the switches can wire, or this one of the first few. When they can wire none
+ * of them, the error is that of the fastest. */
+static int wire_first(struct plan_ctx *ctx, struct plan_job *pj, const char *only,
+		      struct coll_choices *all, struct err *err)
 {
 	struct coll_choice one;
 	struct coll_made m = { 0 };
@@ -324,6 +324,9 @@ static int wire_first(struct plan_ctx *ctx, struct plan_job *pj, struct coll_cho
 		err_clear(&why);
 		if (coll_choices_next(all, &one, &why) == WEFT_ENOTFOUND) {
 			break;
+		}
+		if (!why.code && only && strcmp(one.expr, only) != 0) {
+			continue;
 		}
 		rc = why.code ? why.code : coll_choices_make(all, &m, &why);
 		if (!rc) {
@@ -415,8 +418,9 @@ static int explain_choice(const struct plan_ctx *ctx, struct plan_job *pj,
 	return 0;
 }
 
-/* With at most so many ports of each host. */
-static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj, int most, struct err *err)
+/* With at most so many ports of each host; only: that topology, NULL: the fastest. */
+static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj, int most, const char *only,
+			     struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	struct plan_choice *c = x_new(1, sizeof(*c));
@@ -434,7 +438,7 @@ static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj, int most
 	w.q = (struct coll_query){ .n = job->n_hosts, .degree = c->ports,
 				   .bidirectional = c->bidirectional, .kind = job->collective };
 	rc = coll_choices_new(&w, NULL, &all, err);
-	if (!rc && (rc = wire_first(ctx, pj, all, err)) == 0) {
+	if (!rc && (rc = wire_first(ctx, pj, only, all, err)) == 0) {
 		rc = explain_choice(ctx, pj, all, err);
 	}
 	coll_choices_free(all);
@@ -450,9 +454,9 @@ static void start_again(struct plan_job *pj)
 	coll_report_init(&pj->report);
 }
 
-/* Whether what is chosen while all that was made is there, with at most so many ports, is what
- * was made. */
-static bool is_made(struct plan_ctx *ctx, struct plan_job *pj, int most)
+/* Plans the job while all that was made is there, with at most so many ports: with that topology,
+ * or, where NULL, the one that is chosen then, if its light is what was made. */
+static bool is_made(struct plan_ctx *ctx, struct plan_job *pj, int most, const char *only)
 {
 	const struct plan_base *now = ctx->base;
 	size_t waiting = ctx->trunk_jobs.n;
@@ -460,9 +464,9 @@ static bool is_made(struct plan_ctx *ctx, struct plan_job *pj, int most)
 	bool same;
 
 	ctx->base = ctx->made;
-	same = plan_any_topology(ctx, pj, most, &why) == 0;
+	same = plan_any_topology(ctx, pj, most, only, &why) == 0;
 	ctx->base = now;
-	for (int i = 0; i < pj->n_circuits && same; i++) {
+	for (int i = 0; i < pj->n_circuits && same && !only; i++) {
 		same = plan_light_has(plan_intent(ctx, pj->circuits[i].device),
 				      pj->circuits[i].xc);
 	}
@@ -474,14 +478,21 @@ static bool is_made(struct plan_ctx *ctx, struct plan_job *pj, int most)
 }
 
 /* Whether the job was applied, and the topology is found that was chosen then: that one stays,
- * whatever works now. Ports may have been out of use at the time, which all hosts did without. */
+ * whatever works now. Where it was not written down (older stores), the light tells it: ports may
+ * have been out of use at the time, which all hosts did without. */
 static bool is_chosen(struct plan_ctx *ctx, struct plan_job *pj)
 {
 	bool committed = ctx->base->from_committed || pj->kept;
 	int lit = ctx->base->observed ? made_ports(ctx, pj->job) : 0;
 
+	int ports;
+	char *kept = lit > 0 ? plan_kept_topology(ctx, pj->job, &ports) : NULL;
+	bool found = kept && is_made(ctx, pj, ports, kept);
+
+	free(kept);
 	/* Of another configuration, which is not known here, few ports may be what was meant. */
-	return lit > 0 && (is_made(ctx, pj, INT_MAX) || (committed && is_made(ctx, pj, lit)));
+	return found || (lit > 0 && (is_made(ctx, pj, INT_MAX, NULL) ||
+				     (committed && is_made(ctx, pj, lit, NULL))));
 }
 
 /* Circuits for the topology that the job has, on what works now. */
@@ -524,7 +535,7 @@ int plan_choose_topology(struct plan_ctx *ctx, struct plan_job *pj, struct err *
 	int rc;
 
 	if (again || !is_chosen(ctx, pj)) {
-		return plan_any_topology(ctx, pj, INT_MAX, err);
+		return plan_any_topology(ctx, pj, INT_MAX, NULL, err);
 	}
 	moves = is_evacuated(ctx, pj);
 	rc = wire_again(ctx, pj, err);
@@ -533,7 +544,7 @@ int plan_choose_topology(struct plan_ctx *ctx, struct plan_job *pj, struct err *
 		ctx->trunk_jobs.n -= ctx->trunk_jobs.n > 0 &&
 				     ctx->trunk_jobs.v[ctx->trunk_jobs.n - 1] == pj;
 		start_again(pj);
-		rc = plan_any_topology(ctx, pj, INT_MAX, err);
+		rc = plan_any_topology(ctx, pj, INT_MAX, NULL, err);
 	}
 	return rc;
 }

@@ -89,6 +89,7 @@ void store_journal_fini(struct store_journal *j)
 	}
 	free(j->works);
 	store_gains_free(j->gains, j->n_gains);
+	free(j->topologies);
 	store_change_fini(&j->change);
 	memset(j, 0, sizeof(*j));
 }
@@ -329,6 +330,23 @@ int store_config(struct store *s, struct store_config *out, struct err *err)
 				 "no configuration was applied yet");
 }
 
+int store_topologies(struct store *s, int64_t change, char **out, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = s->newer ? 0 : db_prepare(s, err, &st, "SELECT topologies FROM change WHERE id = "
+					   "coalesce(nullif(?, 0), (SELECT applied FROM state))",
+					   "i", change);
+
+	*out = NULL;
+	if (rc == 0 && !s->newer) {
+		rc = db_step(s, err, st);
+		*out = rc == 1 ? db_text(st, 0) : NULL;
+		db_release(s, st);
+	}
+	*out = *out ? *out : x_dup("");
+	return rc == 1 ? 0 : rc;
+}
+
 /* ---- writing ------------------------------------------------------------- */
 
 /* One change at a time, whichever process runs it. */
@@ -370,11 +388,12 @@ static int insert_change(struct store *s, struct store_journal *j,
 	return db_run(s, err,
 		      "INSERT INTO change (generation, started_ns, who, comment, config_name, "
 		      "config, verdict, request, arguments, confirm_within_ns, trace, "
-		      "expected_down_ns) VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?)",
-		      "iissssssisi", s->generation, now_ns, o->who ? o->who : "",
+		      "expected_down_ns, topologies) "
+		      "VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?)",
+		      "iissssssisis", s->generation, now_ns, o->who ? o->who : "",
 		      o->comment ? o->comment : "", config->name, ch->config_hash,
 		      o->request_id ? o->request_id : "", o->arguments, o->confirm_within_ns,
-		      o->trace, ch->expected_down_ns);
+		      o->trace, ch->expected_down_ns, j->topologies ? j->topologies : "");
 }
 
 int store_requests_put(struct store *s, int64_t change, const struct model_config *config,

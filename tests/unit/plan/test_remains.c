@@ -639,7 +639,7 @@ static void another_topology_must_pay(void **state)
 static void check_kept(const struct applied *a, const struct plan *p)
 {
 	struct plan_light *light = light_after(p);
-	const struct plan_base base = { .intent = light, .observed = light };
+	struct plan_base base = { .intent = light, .observed = light };
 	struct plan *q;
 
 	assert_string_not_equal(p->jobs[0].topology, a->whole->jobs[0].topology);
@@ -647,6 +647,23 @@ static void check_kept(const struct applied *a, const struct plan *p)
 	assert_string_equal(q->jobs[0].topology, p->jobs[0].topology);
 	assert_null(q->jobs[0].loss);
 	plan_free(q);
+	/* Nor is another one applied, as it is written down: nothing moves, unless it is for other
+	 * work or on request. */
+	base.topologies = p->topologies;
+	q = plan_of(a->f, &base);
+	assert_true(plan_is_empty(q));
+	assert_string_equal(q->topologies, p->topologies);
+	plan_free(q);
+	base.aim = PLAN_OPTIMISE;
+	q = plan_of(a->f, &base);
+	assert_string_equal(q->jobs[0].topology, a->whole->jobs[0].topology);
+	plan_free(q);
+	base.aim = PLAN_REPAIR;
+	a->f->jobs[0].size_bytes++;
+	q = plan_of(a->f, &base);
+	assert_string_equal(q->jobs[0].topology, a->whole->jobs[0].topology);
+	plan_free(q);
+	a->f->jobs[0].size_bytes--;
 	free(light);
 }
 

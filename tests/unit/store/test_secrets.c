@@ -48,6 +48,7 @@ static void make_old(const struct place *p, const char *const *texts, int n)
 	sql(p, "ALTER TABLE replica DROP COLUMN published; DROP TABLE content; "
 	    "ALTER TABLE change_job DROP COLUMN ports; "
 	    "ALTER TABLE change_job DROP COLUMN circuits; "
+	    "ALTER TABLE change DROP COLUMN topologies; "
 	    "PRAGMA user_version = 18");
 }
 
@@ -206,7 +207,8 @@ static void exports_have_none(void **state)
 	/* As an older weft exports it. */
 	sql(&p, "ALTER TABLE change_job ADD COLUMN ports TEXT NOT NULL DEFAULT '';"
 	    "ALTER TABLE change_job ADD COLUMN circuits TEXT NOT NULL DEFAULT '';"
-	    "PRAGMA user_version = 21");
+	    "ALTER TABLE change ADD COLUMN topologies TEXT NOT NULL DEFAULT '';"
+	    "PRAGMA user_version = 22");
 	assert_int_equal(store_export(p.path, &everything, &text, &err), 0);
 	assert_non_null(memmem(text.data, text.len, WORD, strlen(WORD)));
 	if (store_import(to.path, "text", text.data, text.len, false, &done, &err)) {

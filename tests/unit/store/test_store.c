@@ -641,7 +641,8 @@ static void test_external_changes_are_bounded(void **state)
 
 /* ---- files that are not right -------------------------------------------- */
 
-#define WITHOUT_V20 "ALTER TABLE change_job DROP COLUMN ports;" \
+#define WITHOUT_V20 "ALTER TABLE change DROP COLUMN topologies;" \
+	"ALTER TABLE change_job DROP COLUMN ports;" \
 	"ALTER TABLE change_job DROP COLUMN circuits;" \
 	"DROP TABLE content; ALTER TABLE replica DROP COLUMN published;"
 /* Before what another program changes: it is counted as it is then. */
@@ -668,7 +669,7 @@ static void refused(const struct place *p, int code, const char *words)
 	assert_non_null(strstr(err.msg, "state"));
 }
 
-/* Figures of jobs stay with their change, and go with it. */
+/* Figures and topologies of jobs stay with their change, and go with it. */
 static void test_gains(void **state)
 {
 	static const struct store_gain two[] = {
@@ -677,6 +678,7 @@ static void test_gains(void **state)
 	};
 	struct store *s = must_open(*state);
 	struct store_gain *v;
+	char *text;
 	int n;
 
 	for (int k = 2; k > 0; k--) {
@@ -687,12 +689,19 @@ static void test_gains(void **state)
 			j.gains[j.n_gains] = two[j.n_gains];
 			j.gains[j.n_gains].job = strdup(two[j.n_gains].job);
 		}
+		j.topologies = strdup(k == 2 ? "a\tK(2)\n" : "a\tRing(4)\n");
 		OK(begin(s, &j, "aa", &err));
 		OK(store_commit(s, j.change.id, "done", 0, &err));
 		store_journal_fini(&j);
 	}
 	store_free(s);
 	s = must_open(*state);
+	OK(store_topologies(s, 0, &text, &err));
+	assert_string_equal(text, "a\tRing(4)\n");
+	free(text);
+	OK(store_topologies(s, 1, &text, &err));
+	assert_string_equal(text, "a\tK(2)\n");
+	free(text);
 	OK(store_gains(s, 1, 2, &v, &n, &err));
 	assert_int_equal(n, 3);
 	assert_int_equal(v[0].change, 2);
@@ -705,13 +714,16 @@ static void test_gains(void **state)
 	store_free(s);
 	sql(*state, AS_WRITTEN "PRAGMA foreign_keys = ON; DELETE FROM change WHERE id = 1");
 	s = must_open(*state);
+	OK(store_topologies(s, 0, &text, &err));
+	assert_string_equal(text, "");	/* an older store knows none */
+	free(text);
 	OK(store_gains(s, 1, 2, &v, &n, &err));
 	assert_int_equal(n, 1);
 	store_gains_free(v, n);
 	store_free(s);
 }
 
-/* Takes back what formats 3 to 21 have added; the list of ops that a journal
+/* Takes back what formats 3 to 22 have added; the list of ops that a journal
  * may hold stays the longer one. */
 #define AS_TABLE(view) "CREATE TABLE was AS SELECT * FROM " view "; DROP VIEW " view ";" \
 	"ALTER TABLE was RENAME TO " view ";"
