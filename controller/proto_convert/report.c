@@ -259,6 +259,10 @@ static void out_devices(struct out *o, Weft__V1__DeviceState *const *v, size_t n
 			   v[i]->marked_dead_count);
 		note_parts(o, v[i]->name, "out of use", v[i]->unusable, v[i]->n_unusable,
 			   v[i]->unusable_count);
+		/* Why one does not answer is in the list of problems. */
+		if (v[i]->reachable && v[i]->problem[0]) {
+			out_note(o, "%s: %s", v[i]->name, v[i]->problem);
+		}
 	}
 	out_differences(o, v, n, full);
 }

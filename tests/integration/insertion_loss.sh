@@ -59,7 +59,7 @@ expect 0 "a circuit that loses 3 dB more" weft device show ggn
 has out "is marked" "^ +$((${port%,*} + 1)) .*DEGRADED"
 expect 0 "status" weft status
 has out "says what it was" \
-	"ggn .*in $((${port%,*} + 1)) -> out .* loses [34]\.[0-9]{2} dB, was [01]\.[0-9]{2} dB"
+	"ggn: in $((${port%,*} + 1)) -> out .* loses [34]\.[0-9]{2} dB, was [01]\.[0-9]{2} dB"
 stop weftd
 daemon || exit 1
 weft verify >"$T/out" 2>&1
