@@ -6,6 +6,7 @@
  * time. "auto" takes the fastest of all, where it knows what time costs; algorithms whose partners
  * are no neighbours only where nodes forward.
  */
+#include <math.h>
 #include <stdio.h>
 
 #include "collective/make/private.h"
@@ -81,59 +82,77 @@ static int find_spec(const struct coll_make_query *q, struct torus_shape *shape,
 		       ? rc : torus_choose(shape, q->kind, q->cost, &fixed, spec, err);
 }
 
-static int make_named(const struct coll_make_query *q, struct coll_made *made, struct err *err)
-{
+/* An algorithm on a shape, and its time. */
+struct make_on_shape {
+	struct torus_shape *shape;	/* owned */
 	struct torus_spec spec;
-	struct torus_shape *shape;
-	int rc;
+	double ns;		/* 0 without a cost; HUGE_VAL: known by its schedule only */
+};
 
-	if (q->batches > 1) {
-		return err_set(err, WEFT_EUNSUPPORTED, "algorithm %s in batches: not supported",
-			       q->algorithm->name);
-	}
-	rc = torus_shape_new(q->topo, q->fabric, !q->links_only, &shape, err);
+/* The query's algorithm, or the fastest of all, on a shape. */
+static int choose_on(const struct coll_make_query *q, enum torus_digits digits,
+		     struct make_on_shape *out, struct err *err)
+{
+	bool forwards = q->algorithm ? !q->links_only : q->cost->forwards;
+	int rc = torus_shape_new(q->topo, q->fabric, digits, forwards, &out->shape, err);
+
 	if (rc) {
 		return rc;
 	}
-	if ((rc = find_spec(q, shape, &spec, err)) == 0) {
-		rc = make_spec(q, shape, &spec, made, err);
+	rc = q->algorithm ? find_spec(q, out->shape, &out->spec, err)
+			  : torus_choose(out->shape, q->kind, q->cost, NULL, &out->spec, err);
+	if (rc) {
+		torus_shape_free(out->shape);
+		return rc;
 	}
-	torus_shape_free(shape);
+	out->ns = 0;
+	if (q->cost && torus_time(out->shape, &out->spec, q->kind, q->cost, &out->ns, err)) {
+		out->ns = HUGE_VAL;
+		err_clear(err);
+	}
+	return 0;
+}
+
+/* The fastest of all shapes, the first one without a cost; out->shape is the caller's to free after
+ * no error. */
+static int choose(const struct coll_make_query *q, struct make_on_shape *out, struct err *err)
+{
+	int rc = choose_on(q, TORUS_PLAIN, out, err);
+
+	for (int i = TORUS_FOURS; i <= TORUS_TWOS && (rc || q->cost); i++) {
+		struct make_on_shape other;
+
+		if (choose_on(q, (enum torus_digits)i, &other, NULL)) {
+			continue;
+		}
+		if (rc == 0 && other.ns >= out->ns) {
+			torus_shape_free(other.shape);
+			continue;
+		}
+		if (rc == 0) {
+			torus_shape_free(out->shape);
+		}
+		*out = other;
+		rc = 0;
+		err_clear(err);
+	}
 	return rc;
 }
 
-/* The fastest, and its time; *shape is the caller's to free after no error. */
-static int choose(const struct coll_make_query *q, struct torus_shape **shape,
-		  struct torus_spec *spec, double *ns, struct err *err)
+/* That one, nothing where it takes as long as below_ns. */
+static int make_chosen(const struct coll_make_query *q, double below_ns, struct coll_made *made,
+		       struct err *err)
 {
-	int rc = torus_shape_new(q->topo, q->fabric, q->cost->forwards, shape, err);
+	struct make_on_shape one;
+	int rc = choose(q, &one, err);
 
 	if (rc) {
 		return rc;
 	}
-	if ((rc = torus_choose(*shape, q->kind, q->cost, NULL, spec, err)) ||
-	    (rc = torus_time(*shape, spec, q->kind, q->cost, ns, err))) {
-		torus_shape_free(*shape);
+	if (q->algorithm || one.ns < below_ns) {
+		rc = make_spec(q, one.shape, &one.spec, made, err);
 	}
-	return rc;
-}
-
-/* The fastest of all, nothing where it takes as long as below_ns. q has a cost. */
-static int make_fastest(const struct coll_make_query *q, int64_t below_ns, struct coll_made *made,
-			struct err *err)
-{
-	struct torus_spec spec;
-	struct torus_shape *shape;
-	double ns;
-	int rc = choose(q, &shape, &spec, &ns, err);
-
-	if (rc) {
-		return rc;
-	}
-	if (ns < (double)below_ns) {
-		rc = make_spec(q, shape, &spec, made, err);
-	}
-	torus_shape_free(shape);
+	torus_shape_free(one.shape);
 	return rc;
 }
 
@@ -159,7 +178,7 @@ static bool may_fold(const struct coll_make_query *q, const struct coll_made *be
 static int offer_folding(const struct coll_make_query *q, struct coll_made *best, struct err *err)
 {
 	struct torus_shape *shape;
-	int rc = torus_shape_new(q->topo, q->fabric, true, &shape, err);
+	int rc = torus_shape_new(q->topo, q->fabric, TORUS_PLAIN, true, &shape, err);
 
 	for (size_t i = 0; rc == 0 && i < sizeof(folding) / sizeof(folding[0]); i++) {
 		struct coll_made one = { .batches = 1 };
@@ -184,14 +203,18 @@ int make_by_torus(const struct coll_make_query *q, const struct coll_algorithm *
 	int rc;
 
 	(void)self;
+	if (q->algorithm && q->batches > 1) {
+		return err_set(err, WEFT_EUNSUPPORTED, "algorithm %s in batches: not supported",
+			       q->algorithm->name);
+	}
 	if (q->algorithm) {
-		rc = make_named(q, &one, err);
+		rc = make_chosen(q, HUGE_VAL, &one, err);
 		return rc ? rc : make_offer(q, &one, best, err);
 	}
 	if (!q->cost || q->batches > 1) {
 		return 0;
 	}
-	rc = make_fastest(q, best->sched ? best->time_ns : INT64_MAX, &one, err);
+	rc = make_chosen(q, best->sched ? (double)best->time_ns : HUGE_VAL, &one, err);
 	if (rc) {
 		err_clear(err);
 		return 0;
@@ -209,9 +232,12 @@ int make_by_torus(const struct coll_make_query *q, const struct coll_algorithm *
 
 int coll_make_torus(const struct coll_make_query *q, struct coll_made *out, struct err *err)
 {
+	struct coll_make_query how = *q;
 	struct coll_made one = { .batches = 1 };
-	int rc = make_fastest(q, INT64_MAX, &one, err);
+	int rc;
 
+	how.algorithm = NULL;
+	rc = make_chosen(&how, HUGE_VAL, &one, err);
 	*out = (struct coll_made){ 0 };
 	if (rc == 0 && (rc = make_offer(q, &one, out, err))) {
 		coll_made_fini(out);
@@ -219,31 +245,32 @@ int coll_make_torus(const struct coll_make_query *q, struct coll_made *out, stru
 	return rc;
 }
 
-int coll_make_torus_time(const struct coll_make_query *q, double *time_ns, struct err *err)
+static int time_chosen(const struct coll_make_query *q, double *time_ns, struct err *err)
 {
-	struct torus_spec spec;
-	struct torus_shape *shape;
-	int rc = choose(q, &shape, &spec, time_ns, err);
+	struct make_on_shape one;
+	int rc = choose(q, &one, err);
 
 	if (rc == 0) {
-		torus_shape_free(shape);
+		*time_ns = one.ns;
+		torus_shape_free(one.shape);
 	}
 	return rc;
+}
+
+int coll_make_torus_time(const struct coll_make_query *q, double *time_ns, struct err *err)
+{
+	struct coll_make_query how = *q;
+
+	how.algorithm = NULL;
+	return time_chosen(&how, time_ns, err);
 }
 
 int make_predict_torus(const struct coll_make_query *q, struct coll_prediction *out,
 		       struct err *err)
 {
-	struct torus_spec spec;
-	struct torus_shape *shape;
-	int rc = torus_shape_new(q->topo, q->fabric, !q->links_only, &shape, err);
+	int rc = time_chosen(q, &out->time_ns, err);
 
-	if (rc) {
-		return rc;
-	}
-	if ((rc = find_spec(q, shape, &spec, err)) == 0) {
-		rc = torus_time(shape, &spec, q->kind, q->cost, &out->time_ns, err);
-	}
-	torus_shape_free(shape);
-	return rc;
+	return rc == 0 && out->time_ns == HUGE_VAL
+		       ? err_set(err, WEFT_EUNSUPPORTED, "algorithm %s: its time is known by its "
+				 "schedule only", q->algorithm->name) : rc;
 }

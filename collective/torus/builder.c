@@ -52,7 +52,7 @@ static int add_arcs(struct torus_builder *b, struct topo *t, int node, int *head
 			int number = b->arc[e][x * s->size[e] + to];
 
 			if (number > 0) {
-				heads[n + number - 1] = node + (to - x) * s->unit[e];
+				heads[n + number - 1] = torus_at(s, node, e, to);
 			}
 		}
 		n += b->n_arcs[e][x];
@@ -109,7 +109,7 @@ static int count_parts(const struct torus_builder *b)
 			int x = torus_digit(s, u, e);
 
 			for (int to = 0; to < s->size[e]; to++) {
-				int v = u + (to - x) * s->unit[e], links;
+				int v = torus_at(s, u, e, to), links;
 
 				if (b->arc[e][x * s->size[e] + to] == 0) {
 					continue;
@@ -208,7 +208,7 @@ int torus_builder_add(struct torus_builder *b, int x, int dimension, int to,
 	int at = torus_digit(s, x, dimension), first;
 
 	if (b->is_direct) {
-		return add_on_links(b, x, x + (to - at) * s->unit[dimension], like, err);
+		return add_on_links(b, x, torus_at(s, x, dimension, to), like, err);
 	}
 	topo_out(b->logical, x, &first);
 	for (int e = 0; e < dimension; e++) {

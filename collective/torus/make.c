@@ -78,7 +78,7 @@ static int pass_on(const struct torus_tree *r, const struct torus_round *k, int 
 	const struct torus_shape *s = r->w->shape;
 	int e = k->dimension, d = s->size[e], x = torus_digit(s, node, e);
 	int to = ((x + ahead) % d + d) % d;
-	int from = node + (((x - behind * ahead) % d + d) % d - x) * s->unit[e];
+	int from = torus_at(s, node, e, ((x - behind * ahead) % d + d) % d);
 
 	return add(r, node, e, to, k->begin + behind, behind ? COLL_OP_FORWARD : COLL_OP_REDUCE,
 		   behind ? from : COLL_NO_DEST, err);
@@ -138,7 +138,7 @@ static int send(const struct torus_tree *r, int node, struct err *err)
 	if (rc == 0 && (r->b->kind == COLL_ALLREDUCE || !reduces(r->b->kind))) {
 		int x = torus_digit(s, node, e);
 
-		rc = add(r, node + (to - x) * s->unit[e], e, x, end - 1 - when, COLL_OP_COPY,
+		rc = add(r, torus_at(s, node, e, to), e, x, end - 1 - when, COLL_OP_COPY,
 			 COLL_NO_DEST, err);
 	}
 	return rc;
@@ -200,7 +200,7 @@ static void move_nodes(const struct torus_shape *s, int e, const struct torus_li
 	for (int u = 0; u < topo_ranks(s->t); u++) {
 		int x = torus_digit(s, u, e);
 
-		image[u] = u + (l->image[i * l->d + x] - x) * s->unit[e];
+		image[u] = torus_at(s, u, e, l->image[i * l->d + x]);
 	}
 }
 

@@ -37,7 +37,7 @@ struct torus_numbering {
 
 static bool is_on(const struct torus_shape *s, int e, int node)
 {
-	return node >= topo_ranks(s->t) || node == torus_digit(s, node, e) * s->unit[e];
+	return node >= topo_ranks(s->t) || node == torus_at(s, 0, e, torus_digit(s, node, e));
 }
 
 static void take(struct torus_numbering *m, int node)
@@ -78,10 +78,10 @@ static void number_nodes(const struct torus_shape *s, int e, struct torus_number
 		m->number[u] = -1;
 	}
 	for (int x = 0; x < s->size[e]; x++) {
-		take(m, x * s->unit[e]);
+		take(m, torus_at(s, 0, e, x));
 	}
 	for (int x = 0; x < s->size[e]; x++) {
-		int first, n = topo_out(s->t, x * s->unit[e], &first);
+		int first, n = topo_out(s->t, torus_at(s, 0, e, x), &first);
 
 		for (int a = first; a < first + n; a++) {
 			int v = topo_arc(s->t, a)->dst, from = m->n;
@@ -90,7 +90,7 @@ static void number_nodes(const struct torus_shape *s, int e, struct torus_number
 				continue;
 			}
 			take(m, v);
-			if (!follow(s, e, x * s->unit[e], from, m)) {
+			if (!follow(s, e, torus_at(s, 0, e, x), from, m)) {
 				while (m->n > from) {
 					m->number[m->node[--m->n]] = -1;
 				}

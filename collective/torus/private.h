@@ -12,6 +12,10 @@ struct torus_shape {
 	bool forwards;
 	int n_dims;
 	int size[COLL_MAX_DIGITS], unit[COLL_MAX_DIGITS];
+	/* A ring of 4 and two rings of 2 are the same in Gray order: a dimension of 4 that is two
+	 * digits, or one of 2 that is this bit of a digit of 4. */
+	bool is_gray[COLL_MAX_DIGITS];
+	int bit[COLL_MAX_DIGITS];
 	bool *joins[COLL_MAX_DIGITS];	/* by offset o, where only links count (no forwarding, no
 					 * switches): every coordinate x has one to x + o; else NULL
 					 * */
@@ -22,9 +26,29 @@ struct torus_shape {
 	struct torus_radices kept_radices[2][COLL_MAX_DIGITS];
 };
 
+/* A digit in Gray order, and back. */
+static inline int torus_gray(const struct torus_shape *s, int e, int x)
+{
+	return s->is_gray[e] ? x ^ x >> 1 : x;
+}
+
+static inline int torus_value(const struct torus_shape *s, int node, int e)
+{
+	return node / s->unit[e] % (s->is_gray[e] ? 4 : s->size[e]);
+}
+
 static inline int torus_digit(const struct torus_shape *s, int node, int e)
 {
-	return node / s->unit[e] % s->size[e];
+	return (torus_gray(s, e, torus_value(s, node, e)) >> s->bit[e]) % s->size[e];
+}
+
+/* The node where this coordinate of a node is x. */
+static inline int torus_at(const struct torus_shape *s, int node, int e, int x)
+{
+	int value = torus_value(s, node, e), code = torus_gray(s, e, value);
+
+	code += (x - (code >> s->bit[e]) % s->size[e]) * (1 << s->bit[e]);
+	return node + (torus_gray(s, e, code) - value) * s->unit[e];
 }
 
 /* A level of a line. As a chain nodes pass on what comes from up to `up` nodes behind and `down`

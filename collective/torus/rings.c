@@ -36,7 +36,7 @@ static int neighbour(const struct torus_shape *s, int node, int e, int by)
 {
 	int d = s->size[e], x = torus_digit(s, node, e);
 
-	return node + ((x + by + d) % d - x) * s->unit[e];
+	return torus_at(s, node, e, (x + by + d) % d);
 }
 
 static void lay_ring(struct torus_ring_pair *p, bool second, bool back)

@@ -65,11 +65,16 @@ struct torus_spec {
 /* A digraph with coordinates, and what its lines look like. */
 struct torus_shape;
 
+/* What the dimensions are: the digits; each two of 2 that follow one another as a ring of 4; each
+ * ring of 4 as two of 2. */
+enum torus_digits { TORUS_PLAIN, TORUS_FOURS, TORUS_TWOS };
+
 /* t and f stay the caller's, and must outlive it; f: where t is what terminals see of it, else
  * NULL. forwards: terminals pass on what is for others, so that torus_time and torus_choose know of
- * algorithms whose partners are no neighbours. WEFT_EUNSUPPORTED: a single rank. O(m divisors). */
-int torus_shape_new(const struct topo *t, const struct coll_fabric *f, bool forwards,
-		    struct torus_shape **out, struct err *err);
+ * algorithms whose partners are no neighbours. WEFT_EUNSUPPORTED: a single rank, or no digits to
+ * take otherwise than as they are. O(m divisors). */
+int torus_shape_new(const struct topo *t, const struct coll_fabric *f, enum torus_digits digits,
+		    bool forwards, struct torus_shape **out, struct err *err);
 void torus_shape_free(struct torus_shape *s);
 
 /*

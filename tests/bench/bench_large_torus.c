@@ -66,7 +66,7 @@ static int make(size_t row, struct coll_sched **out, struct err *err)
 	if (rc || !rows[row].is_torus) {
 		return rc ? rc : coll_bfb(COLL_ALLREDUCE, t, out, err);
 	}
-	rc = torus_shape_new(t, NULL, true, &shape, err);
+	rc = torus_shape_new(t, NULL, TORUS_PLAIN, true, &shape, err);
 	if (!rc && spec.rounds == TORUS_ANY_ROUNDS) {
 		rc = torus_choose(shape, COLL_ALLREDUCE, &cost, &rows[row].spec, &spec, err);
 	}

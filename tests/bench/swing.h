@@ -92,8 +92,8 @@ static inline int swing_open(const char *expr, struct swing_case *c)
 		c->topo = t;
 	}
 	if (rc == 0) {
-		rc = torus_shape_new(c->topo, c->fabric.topo ? &c->fabric : NULL, true,
-				     &c->shape, &err);
+		rc = torus_shape_new(c->topo, c->fabric.topo ? &c->fabric : NULL,
+				     TORUS_PLAIN, true, &c->shape, &err);
 	}
 	if (rc) {
 		fprintf(stderr, "%s: %s\n", expr, err.msg);

@@ -97,7 +97,7 @@ static void check_shape(const char *expr, enum coll_kind kind)
 	struct coll_sched *s;
 	struct err err = { 0 };
 
-	must(torus_shape_new(t, NULL, true, &shape, &err), &err);
+	must(torus_shape_new(t, NULL, TORUS_PLAIN, true, &shape, &err), &err);
 	for (int i = 0; i < (int)COSTS * 4; i++) {
 		struct coll_cost c = costs[i / 4];
 

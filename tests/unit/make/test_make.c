@@ -115,6 +115,29 @@ static struct coll_made make(const char *expr, const char *algorithm, int batche
 	return m;
 }
 
+/* Rings of 4 and pairs of rings of 2 are the same, whatever the expression calls them. */
+static void two_names(void **state)
+{
+	static const char *const exprs[][2] = {
+		{ "Hypercube(4)", "Torus(4,4)" }, { "Torus(2,2,3)", "Torus(4,3)" },
+		{ "Prod(Mesh(2,2),K(5))", "Prod(Ring(4),K(5))" },
+	};
+
+	(void)state;
+	for (int i = 0; i < 3 * 4; i++) {
+		struct coll_cost c = cost;
+		struct coll_made m[2];
+
+		c.size_bytes = INT64_C(64) << i / 3 * 6;
+		for (int k = 0; k < 2; k++) {
+			m[k] = make(exprs[i % 3][k], "auto", 0, 0, &c);
+		}
+		assert_int_equal(m[0].time_ns, m[1].time_ns);
+		coll_made_fini(&m[0]);
+		coll_made_fini(&m[1]);
+	}
+}
+
 /* From and to any root a part of an all-reduce, in no more time; and "auto" takes no more than the
  * fastest of these. */
 static void trimmed(void **state)
@@ -313,6 +336,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(auto_is_best), cmocka_unit_test(options),
+		cmocka_unit_test(two_names),
 		cmocka_unit_test(budget), cmocka_unit_test(embedded), cmocka_unit_test(refused),
 		cmocka_unit_test(trimmed), cmocka_unit_test(predicted), cmocka_unit_test(table),
 	};

@@ -57,7 +57,7 @@ static inline void for_each_on_coordinates(void (*runs)(struct coll_sched *s))
 		struct topo *t;
 
 		must(topo_parse(shapes[i], &t, NULL, &err), &err);
-		must(torus_shape_new(t, NULL, true, &shape, &err), &err);
+		must(torus_shape_new(t, NULL, TORUS_PLAIN, true, &shape, &err), &err);
 		for (size_t k = 0; k < sizeof(specs) / sizeof(specs[0]); k++) {
 			struct coll_sched *s;
 

@@ -18,7 +18,7 @@ static inline struct world world_of(const char *expr)
 	struct err err = { 0 };
 
 	must(topo_parse(expr, &w.t, NULL, &err), &err);
-	must(torus_shape_new(w.t, NULL, true, &w.shape, &err), &err);
+	must(torus_shape_new(w.t, NULL, TORUS_PLAIN, true, &w.shape, &err), &err);
 	return w;
 }
 
