@@ -356,8 +356,15 @@ static int offer_groups(const struct coll_make_query *q, const struct coll_algor
 	return offer_batches(&how, &one, best, err);
 }
 
+/* Whether narrower arcs may join groups of which something can be made: these are of too much, or
+ * have a rank that another of its group does not reach inside. */
+static bool may_be_wider(int rc)
+{
+	return rc == 0 || rc == WEFT_ELIMIT || rc == WEFT_EINFEASIBLE;
+}
+
 /* Of ranks in groups, the smallest first; "auto" passes over digraphs that have none, and groups
- * of which too much would be made. */
+ * of which nothing can be made. */
 int make_by_hierarchy(const struct coll_make_query *q, const struct coll_algorithm *self,
 		      struct coll_made *best, struct err *err)
 {
@@ -365,7 +372,7 @@ int make_by_hierarchy(const struct coll_make_query *q, const struct coll_algorit
 	int rc = 0;
 
 	how.max_transfers = 0;
-	for (int width = 0; rc == 0 || rc == WEFT_ELIMIT; width++) {
+	for (int width = 0; may_be_wider(rc); width++) {
 		if (!q->algorithm && best->sched && !is_above(&how, best)) {
 			return 0;
 		}

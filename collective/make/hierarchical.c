@@ -55,6 +55,7 @@ struct hierarchy {
 	int32_t *group, *place;		/* of a rank: its group, and its place there */
 	int32_t *ranks;			/* by group */
 	struct rank_group *groups;
+	int32_t *inside;		/* arcs of all groups, by group */
 	struct topo *joined;		/* of groups */
 	int32_t *links, *first_link;	/* arcs of t by arc of `joined`, from the first rank on */
 	struct coll_sched *between;	/* all-gather on it, with every transfer */
@@ -259,15 +260,16 @@ static bool are_equal(const struct topo *a, const struct topo *b)
 	return equal;
 }
 
-/* The all-gather inside a group; of the first one where they are alike. */
-static int make_inside(struct hierarchy *h, int g, struct err *err)
+/* The all-gather inside a group; of the first one where they are alike. arcs: where its own are
+ * written. */
+static int make_inside(struct hierarchy *h, int g, int32_t *arcs, struct err *err)
 {
 	struct rank_group *group = &h->groups[g], *first = &h->groups[0];
 	struct topo *t;
 	int rc;
 
 	group->ranks = &h->ranks[g * h->size];
-	arrays_add(&h->arrays, group->arcs, topo_m(h->t) + 1);
+	group->arcs = arcs;
 	rc = group_digraph(h, g, group->arcs, &t, err);
 	if (rc) {
 		return rc;
@@ -289,16 +291,18 @@ static int make_inside(struct hierarchy *h, int g, struct err *err)
 
 static int make_all_inside(struct hierarchy *h, struct err *err)
 {
+	int32_t *arcs = h->inside;
 	int rc = 0;
 
 	h->unit = 1;
 	arrays_add(&h->arrays, h->groups, h->n_groups);
 	for (int g = 0; g < h->n_groups && !rc; g++) {
-		rc = make_inside(h, g, err);
+		rc = make_inside(h, g, arcs, err);
 		if (!rc) {
 			int chunks = coll_chunks(h->groups[g].local);
 			int steps = coll_steps(h->groups[g].local);
 
+			arcs += topo_m(coll_topo(h->groups[g].local));
 			h->unit = h->unit / (int)rat_gcd(h->unit, chunks) * chunks;
 			h->depth = steps > h->depth ? steps : h->depth;
 			rc = h->unit > MAX_UNIT
@@ -453,7 +457,7 @@ static int deal_pieces(struct hierarchy *h, struct deal *d, int step, int origin
 	int rc = 0;
 
 	while (first < last && !rc) {
-		int64_t n = d->total * d->passed / d->capacity - d->dealt;
+		int64_t n = (int64_t)((__int128)d->total * d->passed / d->capacity) - d->dealt;
 		struct coll_xfer x = { .step = step, .arc = h->links[d->link], .origin = origin,
 				       .dest = COLL_NO_DEST, .op = COLL_OP_COPY };
 
@@ -542,7 +546,7 @@ static bool are_even(const struct hierarchy *h)
 
 		for (int r = 0, i = h->first_link[a], end; r < h->size; r++, i = end) {
 			end = end_of_rank(h, a, i, r);
-			if (i == end || capacity(h, i, end) * h->size < least) {
+			if (i == end || capacity(h, i, end) < least / h->size) {
 				return false;
 			}
 		}
@@ -587,6 +591,7 @@ static void hierarchy_init(struct hierarchy *h, const struct hierarchy *like, co
 	arrays_add(&h->arrays, h->group, topo_ranks(t));
 	arrays_add(&h->arrays, h->place, topo_ranks(t));
 	arrays_add(&h->arrays, h->ranks, topo_ranks(t));
+	arrays_add(&h->arrays, h->inside, topo_m(t) + 1);
 	arrays_add(&h->arrays, h->links, topo_m(t) + 1);
 	arrays_add(&h->arrays, h->first_link, topo_m(t) + 1);
 }
@@ -620,7 +625,6 @@ static int allgather(const struct topo *t, const void *like, struct coll_sched *
 			     "equal size that are joined better inside");
 	}
 	(void)(rc || (rc = make_all_inside(&h, err)) || (rc = join_groups(&h, err)) ||
-	       
 	       (rc = make_part(&h, h.joined, 1 + h.depth, &h.between, err)) ||
 	       (rc = make_empty(&h, err)) || (rc = fill(&h, err)));
 	if (rc) {

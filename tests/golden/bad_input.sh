@@ -156,7 +156,7 @@ bad 65 'order.txt: node 1 is a switch where a terminal is' topology info order.t
 bad 65 'on Ring\(9\): the physical digraph has 9 terminals' schedule make -t 'Ring(8)' --on 'Ring(9)' -c allgather -o written
 bad 65 'node 1 is a switch where a terminal is' schedule make -t 'Ring(8)' --on order.txt -c allgather -o written
 bad 65 'dimension-order: the numbers of' schedule make -t 'K(16)' --on 'FatTree(4)' --routing dimension-order -c allgather -o written
-bad 65 'arc [0-9]+ .*more than 1024 routes' schedule make -t 'K(64)' --on 'Multi(Torus(8,8),2)' -c allgather -o written
+bad 65 'arc [0-9]+ .*more than 1024 routes' schedule make -t 'K(64)' --on 'Multi(Torus(8,8),2)' -c allgather -a bfb -o written
 bad 64 'needs --on' schedule make -t 'Ring(8)' --routing minimal-split -c allgather -o written
 bad 65 'neither minimal-split nor dimension-order' schedule make -t 'Ring(8)' --on 'Ring(8)' --routing absent -c allgather -o written
 bad 65 "unknown key '" schedule make -t 'UniRing(1,3)' --on 'Ring(3)' --routing ring.json -c allgather -o written

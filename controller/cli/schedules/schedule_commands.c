@@ -45,7 +45,8 @@ static const struct cli_option make_options[] = {
 	  "...", COLLECTIVES },
 	{ 'a', "algorithm", "NAME", "default: the best", ALGORITHMS },
 	{ 0, "objective", "AIM", "what the best has least of: bandwidth runtime, "
-	  "steps or (default) time, without a cost at 1us a step, 100Gbps a link and 1MiB",
+	  "steps or (default) time, without a cost at 1us a step, 100Gbps for the narrowest "
+	  "link and 1MiB",
 	  "bandwidth steps time" },
 	{ 0, "pareto", NULL, "make none, but list steps against bandwidth runtime of all that weft "
 	  "knows to make; with the cost also from which size on each is the fastest", NULL },

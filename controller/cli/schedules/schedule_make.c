@@ -17,7 +17,8 @@
 #include "controller/cli/core/private.h"
 #include "lib/base/buf.h"
 
-/* The cost where none is given, and its alpha where a step is worth more than any T_B. */
+/* The cost where none is given, whose rate is the narrowest link's, and its alpha where a step is
+ * worth more than any T_B. */
 #define DEFAULT_COST { .alpha_ns = 1000, .link_bps = INT64_C(100000000000), \
 	.size_bytes = INT64_C(1) << 20 }
 #define FEWEST_STEPS_ALPHA INT64_C(1000000000)
@@ -215,6 +216,17 @@ static int64_t demanded_size(const struct make_command *m)
 	return m->demands.bytes * m->demands.largest * m->demands.n;
 }
 
+/* The narrowest arc's capacity; 1 without arcs. */
+static int64_t narrowest(const struct topo *t)
+{
+	int64_t cap = topo_m(t) > 0 ? INT64_MAX : 1;
+
+	for (int a = 0; a < topo_m(t); a++) {
+		cap = topo_arc(t, a)->cap < cap ? topo_arc(t, a)->cap : cap;
+	}
+	return cap;
+}
+
 /* Where none is given: that of "time", or in which steps come first; none for T_B alone, and for
  * the table of all. */
 static void take_default_cost(const struct cli *c, struct make_command *m)
@@ -226,6 +238,8 @@ static void take_default_cost(const struct cli *c, struct make_command *m)
 	}
 	m->default_cost = true;
 	m->cost = (struct coll_cost)DEFAULT_COST;
+	m->cost.link_bps /= narrowest(m->fabric.topo ? m->fabric.topo : m->topo);
+	m->cost.link_bps += m->cost.link_bps == 0;
 	m->cost.size_bytes = demanded_size(m) > 0 ? demanded_size(m) : m->cost.size_bytes;
 	(void)cli_opt_forward(c, &m->cost.forwards, &no, NULL);
 	if (m->objective == FEWEST_STEPS) {

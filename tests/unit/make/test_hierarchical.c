@@ -154,11 +154,31 @@ static void no_groups(void **state)
 	topo_free(t);
 }
 
+/* Ranks of groups that are joined one direction only inside: made without groups. */
+static void one_direction(void **state)
+{
+	static const int arcs[][3] = {
+		{ 0, 1, 4 }, { 2, 3, 4 }, { 1, 2, 1 }, { 3, 0, 1 }, { 1, 0, 1 }, { 3, 2, 1 },
+	};
+	struct topo *t = NULL;
+
+	(void)state;
+	assert_int_equal(topo_new(4, &t, NULL), 0);
+	for (size_t a = 0; a < sizeof(arcs) / sizeof(arcs[0]); a++) {
+		assert_int_equal(topo_add_arc(t, arcs[a][0], arcs[a][1], arcs[a][2], 0, NULL), 0);
+	}
+	topo_freeze(t);
+	for (int k = 0; k < 3; k++) {
+		make(t, kinds[k], NULL, NULL);
+	}
+	topo_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_hosts_of_one_rank), cmocka_unit_test(more_is_faster),
-		cmocka_unit_test(no_groups),
+		cmocka_unit_test(no_groups), cmocka_unit_test(one_direction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
