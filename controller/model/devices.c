@@ -85,17 +85,19 @@ static bool read_addresses(struct model_build *b, struct device_entry *e)
 /* ---- what all devices have ---- */
 
 /* The text goes into plans, stores, exports and answers: no secret may be in it. */
-static void refuse_password(struct model_build *b, const char *object, const struct conf_node *key)
+static bool refuse_password(struct model_build *b, const char *object, const struct conf_node *key)
 {
-	if (strcmp(key->text, "password") == 0) {
-		err_hint(conf_error(b->r, key->at, WEFT_EINVAL,
-				    "%s: options: a password does not stand in a fabric", object),
-			 "write it to a file of mode 0600, and here: "
-			 "password_file: /PATH/OF/THAT/FILE");
+	if (strcmp(key->text, "password") != 0) {
+		return false;
 	}
+	err_hint(conf_error(b->r, key->at, WEFT_EINVAL,
+			    "%s: options: a password does not stand in a fabric", object),
+		 "write it to a file of mode 0600, and here: password_file: /PATH/OF/THAT/FILE");
+	return true;
 }
 
-/* Copies the options as they stand: keys and values are the driver's to check. */
+/* Copies the options as they stand: keys and values are the driver's to check, but for what is
+ * refused here. */
 static void read_options(struct model_build *b, const struct device_entry *e,
 			 struct model_device *dev)
 {
@@ -108,9 +110,12 @@ static void read_options(struct model_build *b, const struct device_entry *e,
 	}
 	dev->options = conf_arena_alloc(b->r->keep, (size_t)map->n / 2, sizeof(*dev->options));
 	for (const struct conf_node *k = map->first; k; k = k->next->next) {
-		struct model_option *o = &dev->options[n++];
+		struct model_option *o;
 
-		refuse_password(b, e->object, k);
+		if (refuse_password(b, e->object, k)) {
+			continue;
+		}
+		o = &dev->options[n++];
 		o->key = conf_arena_strndup(b->r->keep, k->text, strlen(k->text));
 		o->value = conf_arena_strndup(b->r->keep, k->next->text, strlen(k->next->text));
 	}

@@ -39,6 +39,8 @@ mkdir "$T/said"
 expect 65 "a password in a fabric is refused" weft check "$T/bad.yaml"
 has err "with its place" 'bad.yaml:10:27: switch ocs0: options: a password does not stand in a fabric'
 has err "and what to write instead" 'hint: .* password_file: /PATH'
+[[ $(wc -l <"$T/err") == 2 ]]
+tap "and nothing beside it"
 cp "$T/err" "$T/said/check"
 DAEMON_OPTIONS=(--log-level debug --page 127.0.0.1:0 --metrics 127.0.0.1:0)
 daemon
