@@ -126,7 +126,7 @@ static int drop_free_pages(struct store *c, struct err *err)
 	return rc || !many ? rc : db_run(c, err, "VACUUM main", "");
 }
 
-/* All that was read is durable. A sync that failed is the loop's to make good, as after any. */
+/* All that was read is durable. */
 static int settle_source(struct store *s, struct store *c, struct err *err)
 {
 	int rc = SQLITE_BUSY;
@@ -135,14 +135,9 @@ static int settle_source(struct store *s, struct store *c, struct err *err)
 		if (i > 0) {
 			sqlite3_sleep(10);
 		}
-		rc = sqlite3_wal_checkpoint_v2(c->db, "source", SQLITE_CHECKPOINT_PASSIVE, NULL,
-					       NULL);
+		rc = store_merge(s, c->db, "source");
 	}
-	if (rc == SQLITE_OK) {
-		return 0;
-	}
-	s->log_file.failures++;
-	return db_refused(s, err, "copy", rc);
+	return rc ? db_refused(s, err, "copy", rc) : 0;
 }
 
 static int write_file(struct store *c, struct err *err)

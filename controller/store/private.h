@@ -186,6 +186,10 @@ int db_begin(struct store *s, struct err *err);
  * late. */
 int db_begin_deferred(struct store *s, struct err *err);
 void store_call(const struct store_hook *h);
+/* Merges the log into the file, on a connection that has it by this name; on any thread. A sync
+ * that fails there is the loop's to make good, as any; not a disk that is full, or another
+ * thread that merges. SQLite's code. */
+int store_merge(struct store *s, sqlite3 *db, const char *name);
 /* No store_sync is under way. */
 void store_sync_fini(struct store *s);
 /* Commits if rc is 0 and all parts agree, takes everything back otherwise. Returns rc or

@@ -129,6 +129,16 @@ void store_call(const struct store_hook *h)
 	}
 }
 
+int store_merge(struct store *s, sqlite3 *db, const char *name)
+{
+	int rc = sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+
+	if (rc && sqlite3_extended_errcode(db) == SQLITE_IOERR_FSYNC) {
+		s->log_file.failures++;
+	}
+	return rc;
+}
+
 /* Best effort: it is tried again, and by SQLite itself at the end. */
 static void merge_log(struct store *s)
 {
@@ -137,9 +147,8 @@ static void merge_log(struct store *s)
 		sqlite3_close(s->merging);
 		s->merging = NULL;
 	}
-	if (s->merging && sqlite3_wal_checkpoint_v2(s->merging, "main", SQLITE_CHECKPOINT_PASSIVE,
-						    NULL, NULL)) {
-		s->log_file.failures++;
+	if (s->merging) {
+		store_merge(s, s->merging, "main");
 	}
 }
 

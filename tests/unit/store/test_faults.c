@@ -310,6 +310,41 @@ static void test_disk_full(void **state)
 	every_operation(fail_for_ever, FAULT_FULL);
 }
 
+/* What cannot be merged or copied for want of space is in the log all the same. */
+static void test_full_while_copied(void **state)
+{
+	struct store *s = must_open(*state);
+	struct err err = { 0 };
+
+	assert_int_equal(store_defer_syncs(s, &err), 0);
+	assert_int_equal(run_step(s, 0, &err), 0);
+	fault_arm(FAULT_FULL, 2, false);	/* 1: a sync of the log */
+	assert_int_equal(store_copy(s, &err), WEFT_EIO);
+	assert_true(fault.hit);
+	assert_int_equal(store_sync(s, &err), 0);
+	fault_clear();
+	store_free(s);
+}
+
+/* A sync that fails in a merge leaves nothing to the next one. */
+static void test_sync_fails_in_copy(void **state)
+{
+	struct store *s = must_open(*state);
+	struct err err = { 0 };
+
+	assert_int_equal(store_defer_syncs(s, &err), 0);
+	assert_int_equal(run_step(s, 0, &err), 0);
+	fault_arm(FAULT_IOERR, 1, false);
+	fault.syncs_only = true;
+	assert_int_equal(store_copy(s, &err), WEFT_EIO);
+	assert_true(fault.hit);
+	fault_clear();
+	assert_int_equal(store_sync(s, &err), WEFT_EIO);
+	store_sync_ended(s, store_last(s), WEFT_EIO, &err, 0);
+	assert_int_equal(store_sync(s, &err), 0);
+	store_free(s);
+}
+
 /* ---- opening while the disk fails ---------------------------------------- */
 
 static void test_open_fails(void **state)
@@ -493,7 +528,8 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_disk_fails_once), T(test_disk_full_once),
-		T(test_disk_gone), T(test_disk_full), T(test_open_fails),
+		T(test_disk_gone), T(test_disk_full), T(test_full_while_copied),
+		T(test_sync_fails_in_copy), T(test_open_fails),
 		T(test_killed_at_every_sync), T(test_killed_at_every_write),
 		T(test_stopped_with_lock), T(test_limit_without_lock),
 	};
