@@ -57,6 +57,9 @@ static const struct conf_key host_keys[] = {
 	[HOST_INSIDE] = { "inside", CONF_TEXT,
 			  .help = "a kind of server, such as dgx-a100, or the "
 				  "topology of its ranks, such as Cap(Star(8),300)" },
+	[HOST_PORT_AT] = { "port-at", CONF_ANY,
+			   .help = "the node of `inside` that has its ports, from 0 on, or a list "
+				   "of one for each" },
 	[HOST_LANES] = { "lanes", CONF_INT, .min = 1, .max = MODEL_MAX_LANES, .def = "1",
 			 .help = "pairs of fibres of each port: port p0 of 4 has p0-1 to "
 				 "p0-4" },

@@ -99,6 +99,7 @@ static void add_host(struct model_build *b, const struct name *name, char *label
 	if (v[HOST_INSIDE].node && v[HOST_INSIDE].ok) {
 		h.inside = conf_arena_strndup(b->r->keep, v[HOST_INSIDE].text,
 					      strlen(v[HOST_INSIDE].text));
+		h.port_at = c->port_at;
 	}
 	set_netns(b, &h, &v[HOST_NETNS]);
 	vec_push(&b->hosts, h);
@@ -278,7 +279,7 @@ static void add_entry(struct model_build *b, const struct conf_node *entry, int 
 		conf_error(b->r, v[HOST_RATE].node->at, WEFT_EINVAL, "%s: rate without key 'ports'",
 			   object);
 	}
-	build_check_inside(b, object, &v[HOST_INSIDE], &class);
+	build_inside(b, object, v, &class);
 	if (v[HOST_FORWARDS].node && v[HOST_INSIDE].node) {
 		conf_error(b->r, v[HOST_FORWARDS].node->at, WEFT_EINVAL,
 			   "%s: forwards: only for hosts of one rank, without 'inside'", object);

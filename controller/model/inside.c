@@ -4,8 +4,8 @@
  *
  * A host without `inside` is one rank with all of its ports. With it, it is a
  * digraph of terminals, memories and switches, of which some nodes have the
- * ports: the network cards of a kind of server that is known by name, else the
- * terminals of an expression, one after the other.
+ * ports: those that `port-at` says, else the network cards of a kind of server
+ * that is known by name, or the terminals of an expression, one after the other.
  */
 #include <string.h>
 
@@ -66,49 +66,95 @@ static int parse(const char *text, struct topo **out, struct err *err)
 	return topo_parse(text, out, NULL, err);
 }
 
-int model_inside(const char *inside, int n_ports, struct topo **out, int *port_node,
-		 struct err *err)
+int model_inside(const char *inside, struct topo **out, struct err *err)
 {
 	const struct server *server = inside ? find_server(inside) : NULL;
-	int rc;
 
-	if (server && n_ports > server->cards) {
-		return err_set(err, WEFT_EINVAL, "%s has %d network cards, the host %d ports",
-			       inside, server->cards, n_ports);
-	}
-	if (inside) {
-		rc = server ? topo_parse(server->expr, out, NULL, err) : parse(inside, out, err);
-	} else {
-		rc = topo_from_arcs(1, NULL, 0, out, err);
-	}
-	for (int p = 0; p < n_ports && !rc; p++) {
-		port_node[p] = server ? topo_n(*out) - server->cards + p : p % topo_ranks(*out);
-	}
-	return rc;
+	return !inside ? topo_from_arcs(1, NULL, 0, out, err)
+	       : server ? topo_parse(server->expr, out, NULL, err) : parse(inside, out, err);
 }
 
-void build_check_inside(struct model_build *b, const char *object, const struct conf_value *v,
-			const struct host_class *class)
+/* The nodes that have ports where no key says it: the network cards or the terminals in turn. */
+static bool number_ports(struct model_build *b, const char *object, const struct conf_value *v,
+			 const struct topo *t, int n, int *node)
 {
-	int n_ports = class->names ? class->names->n : 0;
-	struct topo *t = NULL;
-	int *port_node;
-	struct err err;
+	const struct server *server = find_server(v->text);
+	int places = server ? server->cards : topo_ranks(t);
 
-	if (!v->node || !v->ok || class->unsure) {
+	if (n > places && server) {
+		conf_error(b->r, v->node->at, WEFT_EINVAL,
+			   "%s: inside: %s has %d network cards, the host %d ports", object,
+			   v->text, places, n);
+	} else if (n > places) {
+		err_hint(conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: inside: %s has %d "
+				    "terminals, the host %d ports", object, v->text, places, n),
+			 "port-at: the node of each port, or of all");
+	}
+	for (int p = 0; p < n; p++) {
+		node[p] = server ? topo_n(t) - places + p : p;
+	}
+	return n <= places;
+}
+
+/* The nodes that the key port-at says: one for all ports, or a list of one for each. */
+static bool read_port_at(struct model_build *b, const char *object, const struct conf_node *at,
+			 const struct topo *t, int n, int *node)
+{
+	const struct conf_key key = { "port-at", CONF_INT, .max = topo_n(t) - 1,
+				      .help = "a node of `inside`, from 0 on" };
+	bool list = at->kind == CONF_NODE_LIST;
+	const struct conf_node *item = list ? at->first : at;
+	struct conf_value v = { 0 };
+
+	if (list && at->n != n) {
+		conf_error(b->r, at->at, WEFT_EINVAL, "%s: port-at: %d for %d port%s", object,
+			   at->n, n, n == 1 ? "" : "s");
+		return false;
+	}
+	for (int p = 0; p < n; p++) {
+		if ((p == 0 || list) && !conf_read_value(b->r, object, &key, item, &v)) {
+			return false;
+		}
+		node[p] = (int)v.num;
+		item = list ? item->next : item;
+	}
+	return true;
+}
+
+void build_inside(struct model_build *b, const char *object, const struct conf_value *v,
+		  struct host_class *class)
+{
+	const struct conf_value *inside = &v[HOST_INSIDE], *at = &v[HOST_PORT_AT];
+	int lanes = class->names ? class->names->n : 0, n = lanes / class->lanes;
+	struct topo *t = NULL;
+	struct err err;
+	int *node;
+
+	if (at->node && !inside->node) {
+		conf_error(b->r, at->node->at, WEFT_EINVAL, "%s: port-at without key 'inside'",
+			   object);
+	}
+	if (!inside->node || !inside->ok || class->unsure) {
 		return;
 	}
-	if (n_ports == 0) {
-		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: inside without key 'ports'",
+	if (n == 0) {
+		conf_error(b->r, inside->node->at, WEFT_EINVAL, "%s: inside without key 'ports'",
 			   object);
 		return;
 	}
-	port_node = conf_arena_alloc(&b->r->work, (size_t)n_ports, sizeof(*port_node));
 	err_clear(&err);
-	if (model_inside(v->text, n_ports, &t, port_node, &err) == 0) {
-		topo_free(t);
+	if (model_inside(inside->text, &t, &err)) {
+		err_hint(conf_error(b->r, inside->node->at, err.code, "%s: inside: %s", object,
+				    err.msg), "%s", err.hint);
 		return;
 	}
-	err_hint(conf_error(b->r, v->node->at, err.code, "%s: inside: %s", object, err.msg), "%s",
-		 err.hint);
+	node = conf_arena_alloc(&b->r->work, (size_t)n, sizeof(*node));
+	class->port_at = conf_arena_alloc(b->r->keep, (size_t)lanes, sizeof(*class->port_at));
+	if (at->node ? read_port_at(b, object, at->node, t, n, node)
+		     : number_ports(b, object, inside, t, n, node)) {
+		for (int p = 0; p < lanes; p++) {
+			class->port_at[p] = node[p / class->lanes];
+		}
+	}
+	topo_free(t);
 }

@@ -61,6 +61,8 @@ struct model_host {
 				 * weftd's own; NULL: a machine of its own */
 	char *inside;			/* what model_inside() takes; NULL: the
 					 * host is one rank */
+	int *port_at;			/* [n_ports] the node of it that has each;
+					 * NULL: one rank has all */
 	enum model_forwards forwards;
 	/* Power of its transmitters, and what its receivers need and stand;
 	 * meaningless unless given. */
@@ -355,16 +357,12 @@ void model_config_add(struct model_config *config, const struct model_request *r
 void model_config_hash(const struct model_config *config, char hash[65]);
 
 /*
- * The digraph inside a host, and the node that each of its ports is at: of the
- * key `inside`, a kind of server ("dgx-a100", "-nvlink", "-pcie": DgxA100 of one
- * server, with a port at each of its network cards) or an expression, where
- * port k is at terminal k modulo their number; NULL: one terminal with all
- * ports. Capacities are GB/s a direction. topo_free() *out. WEFT_EINVAL: neither,
- * or more ports than network cards; WEFT_ELIMIT: more than 1024
+ * The digraph inside a host: of the key `inside`, a kind of server ("dgx-a100", "-nvlink",
+ * "-pcie": DgxA100 of one server) or an expression; NULL: one terminal. Capacities are GB/s a
+ * direction. topo_free() *out. WEFT_EINVAL: neither; WEFT_ELIMIT: more than 1024
  * nodes or 65536 arcs; with topo_parse()'s column. O(nodes + arcs).
  */
-int model_inside(const char *inside, int n_ports, struct topo **out, int *port_node,
-		 struct err *err);
+int model_inside(const char *inside, struct topo **out, struct err *err);
 /* GB/s in bits. */
 #define MODEL_INSIDE_BPS INT64_C(8000000000)
 

@@ -76,6 +76,7 @@ enum { CHANGES_KEEP, CHANGES_KEEP_PAIR, CHANGES_GATE, CHANGES_BELOW,
 enum { HOST_NAME, HOST_PORTS, HOST_RATE, HOST_REACTIVATION,
        HOST_CHANNELS, HOST_NETNS, HOST_LAUNCH, HOST_RECEIVE_MIN, HOST_RECEIVE_MAX,
        HOST_INSIDE, HOST_FORWARDS, HOST_LANES, HOST_LABEL, HOST_PORT_LABELS,
+       HOST_PORT_AT,
        HOST_KEYS };
 /* What every device has stands first, in the same order. */
 enum { DEVICE_NAME, DEVICE_DRIVER, DEVICE_ADDRESS, DEVICE_OPTIONS,
@@ -126,6 +127,7 @@ struct host_class {
 	char **labels;		/* of each port, or NULL */
 	bool unsure;		/* the ports could not be read */
 	int n_channels, *channels;	/* as in model_host */
+	int *port_at;		/* as there */
 };
 
 /* A part that the file marks as dead. */
@@ -245,9 +247,9 @@ struct names *build_plain_names(struct model_build *b, const char *object, const
 bool build_channels(struct model_build *b, const char *object, const struct conf_value *v,
 		    int **list, int *n);
 
-/* Reports what is wrong with the key `inside` of an entry of hosts. inside.c */
-void build_check_inside(struct model_build *b, const char *object, const struct conf_value *v,
-			const struct host_class *class);
+/* Reads the keys `inside` and `port-at` of an entry of hosts into class->port_at. inside.c */
+void build_inside(struct model_build *b, const char *object, const struct conf_value *v,
+		  struct host_class *class);
 
 /* " on line 7"; "" for what no line has. Returns buf. */
 #define LINE_TEXT_MAX 32

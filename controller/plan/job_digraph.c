@@ -17,12 +17,15 @@
 #include "lib/base/number/rat.h"
 #include "lib/base/vec.h"
 
+/* Of capacities, so that parts of lightpaths are whole. */
+#define MAX_SCALE 5040
+
 /* A host, with the number of its first node of each kind. */
 struct digraph_host {
 	const struct model_host *model;
 	struct topo *inside;
-	int *port_node, *port_rank;	/* of each port: its node, and the terminal
-					 * that sends and receives there */
+	VEC(int32_t) ranks;	/* terminals that send and receive at each port */
+	size_t *first_rank;	/* [n_ports + 1] its first one there */
 	int first[TOPO_KINDS];	/* by enum topo_kind */
 };
 
@@ -32,7 +35,7 @@ struct job_digraph {
 	struct digraph_host *hosts;	/* [job->n_hosts] */
 	int *rank_of;			/* [f->n_hosts] place in it */
 	int nodes;
-	int64_t unit_bps;
+	int64_t unit_bps, scale;	/* of capacities: what 1 is, times what */
 	struct topo *t;
 };
 
@@ -99,29 +102,53 @@ int plan_server_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *
 						      : plan_switched_job(ctx, pj, err);
 }
 
-/* Of the terminals that are nearest to a port, port k takes the k-th, from the
- * first again after the last: so the two GPUs on a PCIe switch have a card each. */
+/* The node inside the host that has its port. */
+static int port_node(const struct digraph_host *h, int port)
+{
+	return h->model->port_at ? h->model->port_at[port] : 0;
+}
+
+/* The terminals nearest to a port, into near. Returns how many. */
+static int nearest_ranks(const struct digraph_host *h, int port, int32_t *dist, int32_t *near)
+{
+	int n = 0;
+
+	topo_bfs(h->inside, port_node(h, port), dist);
+	for (int v = 0; v < topo_ranks(h->inside); v++) {
+		if (dist[v] >= 0 && (n == 0 || dist[v] <= dist[near[0]])) {
+			n = n > 0 && dist[v] == dist[near[0]] ? n : 0;
+			near[n++] = v;
+		}
+	}
+	near[0] = n > 0 ? near[0] : 0;
+	return n > 0 ? n : 1;
+}
+
+/* Of the terminals that are nearest to a port, port k has the k-th, from the first again after
+ * the last: so the two GPUs on a PCIe switch have a card each. Where they are more than such
+ * ports, all share each of these, as hosts behind a leaf switch do. */
 static void find_port_ranks(struct digraph_host *h)
 {
-	int32_t *dist = x_alloc((size_t)topo_n(h->inside), sizeof(*dist));
-	int ranks = topo_ranks(h->inside);
+	int n = topo_n(h->inside), n_ports = h->model->n_ports;
+	int32_t *dist = x_alloc((size_t)n, sizeof(*dist));
+	int32_t *near = x_alloc((size_t)n, sizeof(*near));
+	int *ports = x_new((size_t)n, sizeof(*ports));	/* by their first terminal */
 
-	for (int p = 0; p < h->model->n_ports; p++) {
-		int nearest = -1, alike = 0, u = 0;
+	for (int p = 0; p < n_ports; p++) {
+		nearest_ranks(h, p, dist, near);
+		ports[near[0]]++;
+	}
+	for (int p = 0; p < n_ports; p++) {
+		int count = nearest_ranks(h, p, dist, near), shared = count > ports[near[0]];
 
-		topo_bfs(h->inside, h->port_node[p], dist);
-		for (int v = 0; v < ranks; v++) {
-			bool nearer = dist[v] >= 0 && (nearest < 0 || dist[v] < dist[nearest]);
-
-			nearest = nearer ? v : nearest;
-			alike = nearer ? 1 : alike + (nearest >= 0 && dist[v] == dist[nearest]);
+		for (int i = 0; i < (shared ? count : 1); i++) {
+			vec_push(&h->ranks, near[shared ? i : p % count]);
 		}
-		for (int k = alike > 0 ? p % alike : -1; nearest >= 0 && k >= 0; u++) {
-			k -= dist[u] == dist[nearest];
-		}
-		h->port_rank[p] = nearest < 0 ? 0 : u - 1;
+		h->first_rank[p + 1] = h->ranks.n;
 	}
 	free(dist);
+	free(near);
+	free(ports);
 }
 
 static int load_host(struct digraph_host *h, const struct model_host *model, struct err *err)
@@ -129,9 +156,8 @@ static int load_host(struct digraph_host *h, const struct model_host *model, str
 	int rc;
 
 	h->model = model;
-	h->port_node = x_new((size_t)model->n_ports + 1, sizeof(*h->port_node));
-	h->port_rank = x_new((size_t)model->n_ports + 1, sizeof(*h->port_rank));
-	rc = model_inside(model->inside, model->n_ports, &h->inside, h->port_node, err);
+	h->first_rank = x_new((size_t)model->n_ports + 1, sizeof(*h->first_rank));
+	rc = model_inside(model->inside, &h->inside, err);
 	if (rc == 0) {
 		find_port_ranks(h);
 	}
@@ -192,7 +218,8 @@ static int add_inside(const struct job_digraph *d, const struct digraph_host *h,
 		const struct topo_arc *arc = topo_arc(h->inside, a);
 
 		rc = topo_add_arc(t, node_of(h, arc->src), node_of(h, arc->dst),
-				  arc->cap * MODEL_INSIDE_BPS / d->unit_bps, arc->latency_ns, err);
+				  arc->cap * MODEL_INSIDE_BPS / d->unit_bps * d->scale,
+				  arc->latency_ns, err);
 	}
 	return rc;
 }
@@ -223,19 +250,22 @@ static const struct digraph_host *host_of(const struct job_digraph *d, int port)
 	return &d->hosts[d->rank_of[d->f->ports[port].host]];
 }
 
-/* The node that has a port, and the terminal. */
+/* The node that has a port. */
 static int node_at(const struct job_digraph *d, int port)
 {
 	const struct digraph_host *h = host_of(d, port);
 
-	return node_of(h, h->port_node[port - h->model->first_port]);
+	return node_of(h, port_node(h, port - h->model->first_port));
 }
 
-static int rank_at(const struct job_digraph *d, int port)
+/* The terminals that send and receive at a port, places in its host; *n: how many. */
+static const int32_t *ranks_at(const struct job_digraph *d, int port, int *n)
 {
 	const struct digraph_host *h = host_of(d, port);
+	const size_t *first = &h->first_rank[port - h->model->first_port];
 
-	return node_of(h, h->port_rank[port - h->model->first_port]);
+	*n = (int)(first[1] - first[0]);
+	return &h->ranks.v[first[0]];
 }
 
 /* One arc for each lightpath, which may have circuits on several switches.
@@ -303,7 +333,7 @@ static int fill_digraph(struct job_digraph *d, struct plan_job *pj, struct err *
 static int digraph_init(struct job_digraph *d, const struct model_fabric *f, int job,
 			struct err *err)
 {
-	*d = (struct job_digraph){ .f = f, .job = &f->jobs[job] };
+	*d = (struct job_digraph){ .f = f, .job = &f->jobs[job], .scale = 1 };
 	d->hosts = x_new((size_t)d->job->n_hosts + 1, sizeof(*d->hosts));
 	d->rank_of = x_new((size_t)f->n_hosts + 1, sizeof(*d->rank_of));
 	return load_hosts(d, err);
@@ -313,8 +343,8 @@ static void digraph_fini(struct job_digraph *d)
 {
 	for (int i = 0; d->hosts && i < d->job->n_hosts; i++) {
 		topo_free(d->hosts[i].inside);
-		free(d->hosts[i].port_node);
-		free(d->hosts[i].port_rank);
+		vec_fini(&d->hosts[i].ranks);
+		free(d->hosts[i].first_rank);
 	}
 	free(d->hosts);
 	free(d->rank_of);
@@ -389,7 +419,25 @@ int plan_copy_alive(const struct topo *t, const bool *dead, struct topo **out, s
 
 /* ---- schedules ---- */
 
-/* Each lightpath of pj whose arc is not dropped, between the ranks at its ports. */
+/* A lightpath as arcs between the ranks at its ports, which share it alike. */
+static int share_lightpath(const struct job_digraph *d, const struct plan_circuit *c,
+			   const struct topo_arc *arc, struct topo *t, struct err *err)
+{
+	int senders, receivers, rc = 0;
+	const int32_t *from = ranks_at(d, c->tx_port, &senders);
+	const int32_t *to = ranks_at(d, c->rx_port, &receivers);
+	int n = senders > receivers ? senders : receivers;
+	int64_t cap = arc->cap * d->scale / n;
+
+	for (int i = 0; i < n && !rc; i++) {
+		rc = topo_add_arc(t, node_of(host_of(d, c->tx_port), from[i % senders]),
+				  node_of(host_of(d, c->rx_port), to[i % receivers]),
+				  cap > 0 ? cap : 1, arc->latency_ns, err);
+	}
+	return rc;
+}
+
+/* Each lightpath of pj whose arc is not dropped. */
 static int add_lightpaths(const struct job_digraph *d, const struct plan_job *pj,
 			  const struct topo *whole, const bool *dropped, struct topo *t,
 			  struct err *err)
@@ -399,16 +447,26 @@ static int add_lightpaths(const struct job_digraph *d, const struct plan_job *pj
 
 	for (int i = 0; i < pj->n_circuits && !rc; i++) {
 		const struct plan_circuit *c = &pj->circuits[i];
-		const struct topo_arc *arc = topo_arc(whole, c->arc);
 
 		if (!done[c->arc] && !(dropped && dropped[c->arc])) {
-			rc = topo_add_arc(t, rank_at(d, c->tx_port), rank_at(d, c->rx_port),
-					  arc->cap, arc->latency_ns, err);
+			rc = share_lightpath(d, c, topo_arc(whole, c->arc), t, err);
 		}
 		done[c->arc] = true;
 	}
 	free(done);
 	return rc;
+}
+
+/* Capacities times what lightpaths are divided by are whole, where that is not too much. */
+static void find_scale(struct job_digraph *d, const struct plan_job *pj)
+{
+	for (int i = 0; i < 2 * pj->n_circuits && d->scale < MAX_SCALE; i++) {
+		const struct plan_circuit *c = &pj->circuits[i / 2];
+		int n;
+
+		ranks_at(d, i % 2 ? c->rx_port : c->tx_port, &n);
+		d->scale = d->scale / rat_gcd(d->scale, n) * n;
+	}
 }
 
 /* The places in the job of all ranks' hosts; the caller's. */
@@ -436,6 +494,7 @@ static int see_ranks(const struct model_fabric *f, const struct plan_job *pj,
 
 	d.unit_bps = pj->unit_bps;
 	if (!rc) {
+		find_scale(&d, pj);
 		rc = topo_new(d.nodes, &d.t, err);
 	}
 	for (int i = 0; i < d.job->n_hosts && !rc; i++) {

@@ -12,7 +12,7 @@ cat >"$T/a.yaml" <<-END
 	fabric: placed
 	hosts:
 	  - { name: "h[0-7]", ports: "p[0-2]", rate: 100Gbps }
-	  - { name: "s[0-1]", ports: "p[0-3]", rate: 100Gbps, inside: "K(2)" }
+	  - { name: "s[0-1]", ports: "p[0-3]", rate: 100Gbps, inside: "K(2)", port-at: [0, 1, 0, 1] }
 	  - { name: "n[0-7]" }
 	switches:
 	  - name: ocs0

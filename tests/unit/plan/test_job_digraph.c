@@ -11,7 +11,8 @@
 	"hosts:\n"                                                       \
 	"  - { name: 'd[0-1]', ports: 'n[0-3]', rate: 200Gbps, inside: dgx-a100 }\n" \
 	"  - { name: h, ports: 'p[0-3]', rate: 100Gbps }\n"              \
-	"  - { name: s, ports: 'p[0-3]', rate: 100Gbps, inside: 'Cap(Star(3),50)' }\n" \
+	"  - { name: s, ports: 'p[0-3]', rate: 100Gbps, inside: 'Cap(Star(3),50)', " \
+	"port-at: [0, 1, 2, 0] }\n"                                       \
 	"switches:\n"                                                    \
 	"  - { name: ocs0, size: 16x16, driver: sim }\n"                 \
 	"fibres:\n"                                                      \
@@ -118,6 +119,47 @@ static void mixed_hosts(void **state)
 	assert_int_equal(sent[2], 1);
 	assert_int_equal(sent[3], 1);
 	topo_free(t);
+}
+
+/* Hosts of one port each below leaf switches, which have the circuits. */
+#define LEAVES(collective)                                               \
+	"weft: 1\n"                                                      \
+	"fabric: leaves\n"                                               \
+	"hosts:\n"                                                       \
+	"  - { name: 'tor[0-3]', ports: 'u[0-3]', rate: 400Gbps, "       \
+	"inside: 'Cap(Star(8),50)', port-at: 8 }\n"                      \
+	"switches:\n"                                                    \
+	"  - { name: ocs, size: 16x16, driver: sim }\n"                  \
+	"fibres:\n"                                                      \
+	"  - { from: 'tor[0-3].u[0-3]', to: 'ocs.[1-16]' }\n"            \
+	"jobs:\n"                                                        \
+	"  - { name: j, nodes: 'tor[0-3]', collective: " collective ", "  \
+	"size: 64MiB, topology: 'UniRing(4,4)' }\n"
+
+/* All ranks below a leaf switch send over its circuits: in turn only half of them would. Of an
+ * all-to-all their 8 times 8 parts for each leaf cross one, two and three circuits of the ring: the
+ * 4 x 50 GB/s out of a leaf carry 8 x 8 x (1 + 2 + 3) / 32 M. */
+static void leaf_switches(void **state)
+{
+	struct model_fabric *f = fabric_of(LEAVES("all-to-all"));
+	struct plan *p = plan_of(f, NULL);
+	const struct plan_job *j = &p->jobs[0];
+	int64_t floor_ns = (int64_t)(12.0 * (64 << 20) / 200.0);
+
+	(void)state;
+	assert_int_equal(coll_ranks(j->sched), 32);
+	assert_int_equal(j->n_circuits, 16);
+	for (int c = 0; c < j->n_circuits; c++) {
+		const struct topo *t = coll_physical(j->sched);
+		const struct topo_arc *arc = topo_arc(t, j->circuits[c].arc);
+
+		assert_in_range(arc->src, 32, 35);
+		assert_in_range(arc->dst, 32, 35);
+	}
+	assert_true(j->time_ns >= floor_ns);
+	assert_true(j->time_ns < floor_ns + floor_ns / 10);
+	plan_free(p);
+	model_free(f);
 }
 
 /* Of hosts that are ranks it is the job's topology, in bits a second. */
@@ -298,6 +340,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_servers),
 		cmocka_unit_test(mixed_hosts),
+		cmocka_unit_test(leaf_switches),
 		cmocka_unit_test(ranks_only),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(plans_have_the_ranks),
