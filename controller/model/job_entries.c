@@ -520,9 +520,13 @@ static void check_algorithm(struct model_build *b, struct job_entry *e)
 	}
 }
 
-bool build_is_number(const char *text)
+int build_number_len(const char *text)
 {
-	return text[0] && !text[strspn(text, "0123456789")];
+	const int len = (int)strspn(text, "0123456789");
+	const char *word = text + len + (text[len] == ' ');
+	const bool has_kept = word > text + len && memchr(word, '.', strcspn(word, " "));
+
+	return !text[len] || has_kept ? len : 0;
 }
 
 /* A number, or names that live until all jobs have their ports. */
@@ -533,7 +537,8 @@ static void read_ports(struct model_build *b, struct job_entry *e)
 	if (!v->node || !v->ok) {
 		return;
 	}
-	if (v->node->kind == CONF_NODE_TEXT && build_is_number(v->node->text)) {
+	if (v->node->kind == CONF_NODE_TEXT && v->node->text[0] &&
+	    !v->node->text[strspn(v->node->text, "0123456789")]) {
 		e->n_ports = strlen(v->node->text) < 8 ? atoi(v->node->text) : INT_MAX;
 		e->ok &= e->n_ports > 0;
 		if (e->n_ports == 0) {

@@ -6,7 +6,8 @@
  * those that want a number of them, then those that take what is left of their
  * hosts: so the order of the file makes no difference. Jobs that want a number
  * choose in the order of their names. Those that were requested come after all of
- * the text, so that no request moves a job of the text.
+ * the text, so that no request moves a job of the text; behind the number that they want
+ * they have the ports that are theirs, and keep these when others end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,66 +101,164 @@ static bool take_named(struct model_build *b, const struct job_entry *e)
 
 /* ---- a number ---- */
 
-/* A port that may be given to a job: with fibres both ways, and not known to be dead. */
-static bool is_fit(const struct model_build *b, int port)
+/* A port that may be the job's: with fibres both ways, and not known to be dead. */
+static bool is_fit(const struct model_build *b, const struct job_entry *e, int port)
 {
 	const struct model_port *p = &b->ports.v[port];
 
-	return is_free(p) && p->tx_device >= 0 && p->rx_device >= 0 &&
+	return (is_free(p) || p->tx_job == e->index) && p->tx_device >= 0 && p->rx_device >= 0 &&
 	       !build_is_dead(b, port, true) && !build_is_dead(b, port, false);
 }
 
+/* The job's port of this name, "HOST.PORT", -1: it has no such host or port. */
+static int find_kept(const struct model_build *b, const bool *is_host, const char *word, size_t len)
+{
+	const size_t n = strcspn(word, ".");
+	char host[CONF_MAX_NAME + 1], name[2 * CONF_MAX_NAME];
+	int at, lanes;
+
+	if (n >= len || n >= sizeof(host) || len - n > sizeof(name)) {
+		return -1;
+	}
+	snprintf(host, sizeof(host), "%.*s", (int)n, word);
+	snprintf(name, sizeof(name), "%.*s", (int)(len - n - 1), word + n + 1);
+	at = build_find(&b->f->hosts, host);
+	return at >= 0 && is_host[at] ? find_port(b, at, name, &lanes) : -1;
+}
+
+/* The ports that a requested job has had are its own again, where they are as fit as then. */
+static void take_kept(struct model_build *b, const struct job_entry *e)
+{
+	bool *is_host = conf_arena_alloc(&b->r->work, b->hosts.n + 1, sizeof(*is_host));
+	const char *word = e->request ? e->request->ports : "";
+
+	for (int i = 0; i < e->job.n_hosts; i++) {
+		is_host[e->job.hosts[i]] = true;
+	}
+	for (word += build_number_len(word); *word;) {
+		const size_t len = strcspn(++word, " ");
+		const int port = find_kept(b, is_host, word, len);
+
+		if (port >= 0 && is_fit(b, e, port)) {
+			take(b, e, port);
+		}
+		word += len;
+	}
+}
+
+/* Writes these behind the number. */
+static void write_kept(const struct model_build *b, const struct job_entry *e)
+{
+	struct buf text = { 0 };
+
+	buf_printf(&text, "%d", e->n_ports);
+	for (int i = 0; i < e->job.n_hosts; i++) {
+		const struct model_host *h = &b->hosts.v[e->job.hosts[i]];
+
+		for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+			if (b->ports.v[p].tx_job == e->index) {
+				buf_printf(&text, " %s", b->ports.v[p].name);
+			}
+		}
+	}
+	free(e->request->ports);
+	e->request->ports = buf_steal(&text);
+}
+
 /* The device that such a port is on with both sides, -1: not one. */
-static int only_device(const struct model_build *b, int port)
+static int only_device(const struct model_build *b, const struct job_entry *e, int port)
 {
 	const struct model_port *p = &b->ports.v[port];
 
-	return is_fit(b, port) && p->rx_device == p->tx_device ? p->tx_device : -1;
+	return is_fit(b, e, port) && p->rx_device == p->tx_device ? p->tx_device : -1;
 }
 
-/* The first device at which all hosts of the job have as many ports as it wants, -1: none.
- * O(ports + devices). */
+/* The device at which all hosts of the job may have as many ports as it wants, of several the
+ * first with most of those that it has; -1: none. O(ports + devices). */
 static int common_device(const struct model_build *b, const struct job_entry *e)
 {
 	int *n = conf_arena_alloc(&b->r->work, b->devices.n + 1, sizeof(*n));
 	int *hosts = conf_arena_alloc(&b->r->work, b->devices.n + 1, sizeof(*hosts));
+	int *kept = conf_arena_alloc(&b->r->work, b->devices.n + 1, sizeof(*kept)), best = -1;
 
 	for (int i = 0; i < e->job.n_hosts; i++) {
 		const struct model_host *h = &b->hosts.v[e->job.hosts[i]];
 
 		for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
-			int d = only_device(b, p);
+			int d = only_device(b, e, p);
 
 			if (d >= 0 && ++n[d] == e->n_ports) {
 				hosts[d]++;
 			}
+			kept[d < 0 ? (int)b->devices.n : d] += !is_free(&b->ports.v[p]);
 		}
 		for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
-			int d = only_device(b, p);
+			int d = only_device(b, e, p);
 
 			n[d < 0 ? (int)b->devices.n : d] = 0;
 		}
 	}
 	for (int d = 0; d < (int)b->devices.n; d++) {
-		if (hosts[d] == e->job.n_hosts) {
-			return d;
+		if (hosts[d] == e->job.n_hosts && (best < 0 || kept[d] > kept[best])) {
+			best = d;
 		}
 	}
-	return -1;
+	return best;
 }
 
-/* The lowest ports of each host that are left, at one device where that can be. */
+/* How many ports of the host are the job's; all that are not at the device (-1: any), or too
+ * many, are given back. */
+static int keep_ports(struct model_build *b, const struct job_entry *e, const struct model_host *h,
+		      int device)
+{
+	int n = 0;
+
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		struct model_port *port = &b->ports.v[p];
+
+		if (port->tx_job != e->index) {
+			continue;
+		}
+		if (n < e->n_ports && (device < 0 || only_device(b, e, p) == device)) {
+			n++;
+		} else {
+			port->tx_job = port->rx_job = -1;
+		}
+	}
+	return n;
+}
+
+/* Whether a job has as many ports of each host as it wants. */
+static bool has_number(const struct model_build *b, const struct job_entry *e)
+{
+	bool all = true;
+
+	for (int i = 0; i < e->job.n_hosts && all; i++) {
+		const struct model_host *h = &b->hosts.v[e->job.hosts[i]];
+		int n = 0;
+
+		for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+			n += b->ports.v[p].tx_job == e->index;
+		}
+		all = n == e->n_ports;
+	}
+	return all;
+}
+
+/* Those that the job has, and else the lowest ports of each host that are left, at one device
+ * where that can be. */
 static bool take_number(struct model_build *b, const struct job_entry *e)
 {
-	int device = common_device(b, e), first = -1, left = 0, n_short = 0;
+	int device = has_number(b, e) ? -1 : common_device(b, e), first = -1, left = 0, n_short = 0;
 	char more[MORE_MAX];
 
 	for (int i = 0; i < e->job.n_hosts; i++) {
 		const struct model_host *h = &b->hosts.v[e->job.hosts[i]];
-		int n = 0;
+		int n = keep_ports(b, e, h, device);
 
 		for (int p = h->first_port; p < h->first_port + h->n_ports && n < e->n_ports; p++) {
-			if (is_fit(b, p) && (device < 0 || only_device(b, p) == device)) {
+			if (is_free(&b->ports.v[p]) && is_fit(b, e, p) &&
+			    (device < 0 || only_device(b, e, p) == device)) {
 				take(b, e, p);
 				n++;
 			}
@@ -173,6 +272,8 @@ static bool take_number(struct model_build *b, const struct job_entry *e)
 		conf_error(b->r, place_of(e, JOB_PORTS), WEFT_EINVAL, "%s: ports: %d of each host, "
 			   "and of %s there are %d left%s", e->object, e->n_ports,
 			   b->hosts.v[first].name, left, tally_more(n_short, more));
+	} else if (e->request) {
+		write_kept(b, e);
 	}
 	return n_short == 0;
 }
@@ -301,6 +402,10 @@ void build_ports(struct model_build *b)
 	}
 	if (counted > 0) {
 		qsort(numbers, counted, sizeof(struct job_entry *), by_job_name);
+	}
+	for (size_t i = 0; i < counted; i++) {
+		take_kept(b, numbers[i]);
+		conf_arena_fini(&b->r->work);
 	}
 	for (size_t i = 0; i < counted; i++) {
 		settle(b, numbers[i], take_number(b, numbers[i]));

@@ -279,14 +279,13 @@ static void read_fabric(struct conf_reader *r, struct fabric *f)
 	build_fini(&b);
 }
 
-/* The fabric's own copy of the configuration, and its hashes. */
-static void keep_config(struct model_fabric *f, const struct model_config *config)
+/* Of the configuration as it is when its requests have their ports. */
+static void hash_config(struct model_fabric *f)
 {
-	struct model_config text = { .text = config->text, .len = config->len };
+	struct model_config text = { .text = f->config.text, .len = f->config.len };
 
-	model_config_copy(&f->config, config);
 	model_config_hash(&text, f->text_hash);
-	model_config_hash(config, f->hash);
+	model_config_hash(&f->config, f->hash);
 }
 
 int model_parse_config(const struct model_config *config, struct model_fabric **out,
@@ -297,7 +296,7 @@ int model_parse_config(const struct model_config *config, struct model_fabric **
 	int rc = 0;
 
 	*out = NULL;
-	keep_config(&f->pub, config);
+	model_config_copy(&f->pub.config, config);
 	conf_reader_init(&r, f->pub.config.name, "fabric", &f->strings, errs);
 	read_fabric(&r, f);
 	if (r.n_errors > 0) {
@@ -305,6 +304,7 @@ int model_parse_config(const struct model_config *config, struct model_fabric **
 		rc = errs->n > 0 ? errs->v[0].code : r.unkept.code;
 		model_free(&f->pub);
 	} else {
+		hash_config(&f->pub);
 		*out = &f->pub;
 	}
 	conf_reader_fini(&r);

@@ -247,8 +247,10 @@ struct model_request {
 	char *nodes;		/* hosts in the order of ranks, "a b c" */
 	char *collective, *topology, *algorithm;
 	char *ring;		/* "": on switches */
-	char *ports;		/* of each host: names, "p0 p1", or a number; a job of
-				 * circuits has none of these keys but */
+	char *ports;		/* of each host: names, "p0 p1", or a number and those
+				 * that it has, "2 h0.p0 h0.p1 h1.p2 h1.p3", none
+				 * before its fabric was made; a job of circuits has
+				 * none of these keys but */
 	char *circuits;		/* one a line: "HOST.PORT HOST.PORT", and " one-way" where
 				 * it is */
 	int64_t size_bytes;
@@ -267,7 +269,8 @@ struct model_config {
 
 struct model_fabric {
 	char *name;
-	struct model_config config;	/* what it was made from */
+	struct model_config config;	/* what it was made from; requests of a
+					 * number of ports have them now */
 	char text_hash[65];	/* SHA-256 of the text, hex */
 	char hash[65];		/* of text and requests: fabrics are the same
 				 * if and only if it is; without requests that

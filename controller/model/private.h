@@ -157,6 +157,7 @@ struct job_entry {
 	int index;		/* there, once it is */
 	int n_ports;		/* `ports: N`; 0: not a number */
 	const struct names *ports;	/* `ports: NAMES`, or NULL */
+	struct model_request *request;	/* that it is of, or NULL */
 };
 
 /* A link and the job of circuits that it is of. */
@@ -205,8 +206,9 @@ void build_circuit(struct model_build *b, const struct conf_node *entry, int nth
 void build_ports(struct model_build *b);
 /* False, and reported, when there are as many jobs as may be. */
 bool build_has_room(struct model_build *b, const struct conf_node *node, const char *object);
-/* Digits alone: as `ports` of a job how many, not their names. */
-bool build_is_number(const char *text);
+/* As `ports` of a job how many, not their names: digits, and in a request the ports that it has
+ * behind them. Returns how many digits; 0: it is no number. */
+int build_number_len(const char *text);
 /* A mapping of the section of jobs. */
 void build_job(struct model_build *b, const struct conf_node *entry, int nth);
 /* Reads the topology of a job whose ports are known: the digraph of the expression, with

@@ -59,7 +59,8 @@ static void append_names(struct model_build *b, struct conf_node *map, struct co
  * text; numbers are written in a way that reads back exactly. */
 static struct conf_node *request_node(struct model_build *b, const struct model_request *q)
 {
-	char size[64], channels[16] = "";
+	char size[64], channels[16] = "", number[16] = "";
+	const int digits = build_number_len(q->ports);
 	const struct {
 		const char *key, *text;
 	} texts[] = {
@@ -70,7 +71,7 @@ static struct conf_node *request_node(struct model_build *b, const struct model_
 		{ "ring", q->ring },
 		{ "size", unit_str(UNIT_BYTES, q->size_bytes, size, sizeof(size)) },
 		{ "channels", channels },
-		{ "ports", build_is_number(q->ports) ? q->ports : "" },
+		{ "ports", number },
 	};
 	struct conf_node *map = new_node(b, CONF_NODE_MAP, "");
 	struct conf_node **last = &map->first;
@@ -78,6 +79,7 @@ static struct conf_node *request_node(struct model_build *b, const struct model_
 	if (q->channels > 0) {
 		snprintf(channels, sizeof(channels), "%d", q->channels);
 	}
+	snprintf(number, sizeof(number), "%.*s", digits, q->ports);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		const char *text = texts[i].text;
 
@@ -88,7 +90,7 @@ static struct conf_node *request_node(struct model_build *b, const struct model_
 		}
 	}
 	append_names(b, map, &last, "nodes", q->nodes);
-	append_names(b, map, &last, "ports", build_is_number(q->ports) ? "" : q->ports);
+	append_names(b, map, &last, "ports", digits ? "" : q->ports);
 	return map;
 }
 
@@ -137,16 +139,21 @@ static void add_circuits(struct model_build *b, const struct model_request *q)
 
 void build_requests(struct model_build *b)
 {
-	const struct model_config *config = &b->f->pub.config;
+	struct model_config *config = &b->f->pub.config;
+	size_t n;
 
 	b->requested = true;
 	for (int i = 0; i < config->n_requests && !b->r->stop; i++) {
-		const struct model_request *q = &config->requests[i];
+		struct model_request *q = &config->requests[i];
 
 		if (q->circuits[0]) {
 			add_circuits(b, q);
 		} else {
+			n = b->entries.n;
 			build_job(b, request_node(b, q), i + 1);
+			if (b->entries.n > n) {
+				b->entries.v[n]->request = q;
+			}
 			conf_arena_fini(&b->r->work);
 		}
 	}

@@ -75,4 +75,36 @@ expect 0 "by a port of it" weft circuit remove dut.p2
 expect 0 "${printed[3]}" ${printed[3]}
 holds ""
 tap "  are gone"
+
+# A job of a number of ports keeps those that it has.
+expect 0 "a group on the lowest ports" weft circuit add dut.p0 tg1.p0 --name low
+expect 0 "a job of two ports" weft job request two --nodes dut,tg1 --ports 2 -c allreduce \
+	--size 1MB -t "Multi(K(2),2)"
+holds 0,8 8,0 1,9 9,1 2,10 10,2
+tap "  has the next"
+weft job list --format json >"$T/out"
+[[ $(jq -c '[.jobs[] | select(.name == "two") | .ports][0]' "$T/out") == '["2"]' ]]
+tap "  and is listed as it was asked for"
+expect 0 "the group ends" weft circuit remove low
+expect 0 "one of its ports is drained" weft drain dut.p1
+expect 0 "another begins" weft circuit add dut.p5 tg1.p5 --name high
+holds 1,9 9,1 2,10 10,2 5,13 13,5
+tap "  and the job has the ports that it had"
+weft undrain dut.p1 >"$T/out"
+expect 0 "nothing is to be done" weft plan -f "$T/fabric.yaml"
+kill -9 "${PID[weftd]}"
+wait "${PID[weftd]}" 2>"$T/killed"
+unset "PID[weftd]"
+daemon || exit 1
+wait_for 20 weft plan -f "$T/fabric.yaml"
+expect 0 "nor after a restart" weft apply -f "$T/fabric.yaml"
+expect 0 "the other ends" weft circuit remove high
+expect 0 "a second job of two ports" weft job request more --nodes dut,tg1 --ports 2 -c allreduce \
+	--size 1MB -t "Multi(K(2),2)"
+holds 0,8 8,0 1,9 9,1 2,10 10,2 3,11 11,3
+tap "  has the lowest of the others"
+expect 0 "the first ends" weft job release two
+expect 0 "a third" weft job request later --nodes dut,tg1 --ports 1 -c allreduce --size 1MB
+holds 0,8 8,0 1,9 9,1 3,11 11,3
+tap "  moves none of them"
 finish

@@ -150,18 +150,24 @@ static void take_nodes(struct job *j, const struct model_fabric *f, int at)
 	j->moved = true;
 }
 
-/* What the configuration has of this name is this job, not one that replaces it or that it is to
- * replace. */
-static bool has_its_circuits(const struct job *j, const struct model_fabric *f)
+/* What the fabric's configuration has of this name, or NULL. */
+static const struct model_request *find_request(const struct model_fabric *f, const char *name)
 {
 	const struct model_config *c = &f->config;
 
-	for (int i = 0; i < c->n_requests && j->req->n_circuits > 0; i++) {
-		if (strcmp(c->requests[i].name, j->s.name) == 0) {
-			return strcmp(c->requests[i].circuits, j->circuits) == 0;
+	for (int i = 0; i < c->n_requests; i++) {
+		if (strcmp(c->requests[i].name, name) == 0) {
+			return &c->requests[i];
 		}
 	}
-	return true;
+	return NULL;
+}
+
+/* What the configuration has of this name is this job, not one that replaces it or that it is to
+ * replace. */
+static bool is_job(const struct job *j, const struct model_request *q)
+{
+	return q && (j->req->n_circuits == 0 || strcmp(q->circuits, j->circuits) == 0);
 }
 
 /* Where the configuration shows a job that is not in the queue. A change that is open may yet be
@@ -169,11 +175,13 @@ static bool has_its_circuits(const struct job *j, const struct model_fabric *f)
 static void settle_job(struct job *j, const struct model_fabric *f)
 {
 	bool open = apply_journal(j->jobs->env->apply, 0) != NULL;
-	int at = f ? model_find_job(f, j->s.name) : -1;
-	bool active = at >= 0 && f->jobs[at].requested && has_its_circuits(j, f);
+	const struct model_request *q = f ? find_request(f, j->s.name) : NULL;
+	bool active = is_job(j, q);
 
 	if (active) {
-		take_nodes(j, f, at);
+		take_nodes(j, f, model_find_job(f, j->s.name));
+		free(j->ports);
+		j->ports = x_dup(q->ports);
 	}
 	if (active && open && j->s.state == STORE_JOB_STARTING) {
 		return;

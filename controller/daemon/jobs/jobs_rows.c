@@ -189,7 +189,7 @@ static void row_init(struct job_row *row, const struct job *j)
 	row->m.nodes = row->nodes.list;
 	row->m.n_nodes = row->nodes.n;
 	row->m.ports = row->ports.list;
-	row->m.n_ports = row->ports.n;
+	row->m.n_ports = j->req->port_count > 0 ? 1 : row->ports.n;
 	plan_request_json(&value, &row->spec);
 	row->m.id = j->s.id;
 	row->m.name = j->s.name;

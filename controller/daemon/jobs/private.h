@@ -42,7 +42,8 @@ struct job {
 	struct jobs *jobs;	/* the list that it is in */
 	struct store_job s;	/* as the store has it; owned */
 	Weft__V1__RequestJobRequest *req;	/* s.spec, decoded; owned */
-	char *circuits, *ports;	/* of req, as struct model_request has them; owned */
+	char *circuits, *ports;	/* of req, as struct model_request has them, with the ports
+				 * of a number once it has them; owned */
 	enum weft_err code;	/* with which it failed; 0: as what was impossible */
 	VEC(struct job_call) calls;
 	double rate;		/* part of its rate that is left, 0 to 1 */
