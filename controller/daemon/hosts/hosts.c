@@ -154,7 +154,7 @@ static void fill_hosts(struct host_set *h, const struct model_fabric *f)
 	}
 	for (int i = 0; i < f->n_ports; i++) {
 		h->ports[i].local = h->local_of[f->ports[i].host];
-		h->ports[i].from = h->ports[i].received = -1;
+		h->ports[i].from = h->ports[i].received = h->ports[i].heard = -1;
 		h->names[i] = x_dup(f->ports[i].name);
 	}
 }

@@ -248,37 +248,56 @@ static void probe_host(struct host_set *h, int local, const struct model_fabric 
 	}
 }
 
-/* By what is intended, as the file has the fibres. */
+/* By what is intended, as the file has the fibres. What the last probe has shown of a port
+ * holds until this one ends, unless another sends to it now. */
 static void find_senders(struct host_set *h, const struct model_fabric *f)
 {
+	int *from = x_alloc((size_t)h->n_ports + 1, sizeof(*from));
 	struct plan_base base;
 
 	apply_plan_base(h->hosts->env->apply, f, PLAN_SAFE, &base);
-	for (int i = 0; i < h->n_ports; i++) {
-		h->ports[i].from = -1;
-		h->ports[i].asked = h->ports[i].mute = false;
-	}
+	memset(from, -1, (size_t)h->n_ports * sizeof(*from));
 	for (int i = 0; i < h->n_ports; i++) {
 		int to = plan_trace(f, base.intent, i);
 
 		if (to >= 0) {
-			h->ports[to].from = i;
-			h->ports[to].asked = h->ports[i].local >= 0 && h->ports[i].tx.ifindex;
+			from[to] = i;
 		}
 	}
-}
-
-/* Which ports do not hear whom they should; true if there are any. */
-static bool find_mute(struct host_set *h)
-{
-	bool any = false;
-
 	for (int i = 0; i < h->n_ports; i++) {
 		struct host_port *v = &h->ports[i];
 
-		v->mute = v->asked && v->rx.carrier && h->ports[v->from].tx.carrier &&
-			  v->received != v->from;
-		any = any || v->mute;
+		if (v->from != from[i]) {
+			v->from = from[i];
+			v->heard = -1;
+			v->asked = v->mute = false;
+		}
+	}
+	free(from);
+}
+
+static bool is_asked(const struct host_set *h, int port)
+{
+	const int from = h->ports[port].from;
+
+	return from >= 0 && h->ports[from].local >= 0 && h->ports[from].tx.ifindex;
+}
+
+/* Both ends have their carrier, and no frame of the right port has come so far. */
+static bool is_mute(const struct host_set *h, int port)
+{
+	const struct host_port *v = &h->ports[port];
+
+	return is_asked(h, port) && v->rx.carrier && h->ports[v->from].tx.carrier &&
+	       v->received != v->from;
+}
+
+static bool any_mute(const struct host_set *h)
+{
+	bool any = false;
+
+	for (int i = 0; i < h->n_ports && !any; i++) {
+		any = is_mute(h, i);
 	}
 	return any;
 }
@@ -289,10 +308,15 @@ static void on_window_over(uv_timer_t *timer)
 	struct host_set *h = timer->data;
 	struct hosts *hosts = h->hosts;
 
-	if (find_mute(h) && ++h->rounds < ROUNDS) {
+	if (any_mute(h) && ++h->rounds < ROUNDS) {
 		hosts_send(h);
 		uv_timer_start(&h->timer, on_window_over, LISTEN_MS, 0);
 		return;
+	}
+	for (int i = 0; i < h->n_ports; i++) {
+		h->ports[i].asked = is_asked(h, i);
+		h->ports[i].mute = is_mute(h, i);
+		h->ports[i].heard = h->ports[i].received;
 	}
 	h->probed_at_ns = clk_wall_ns();
 	hosts_note_silent(hosts);

@@ -17,7 +17,7 @@
  * the kernel says, and a frame that has arrived from the right port above both. */
 static const char *layer_name(const struct host_port *v)
 {
-	if (v->asked && v->received == v->from) {
+	if (v->asked && v->heard == v->from) {
 		return "neighbour";
 	}
 	return host_source_name(v->rx.ifindex ? v->health.source : HOST_BY_NONE);
@@ -25,7 +25,7 @@ static const char *layer_name(const struct host_port *v)
 
 static int layer_rank(const struct host_port *v)
 {
-	return v->asked && v->received == v->from ? HOST_BY_MODULE + 1 :
+	return v->asked && v->heard == v->from ? HOST_BY_MODULE + 1 :
 	       v->rx.ifindex ? (int)v->health.source : HOST_BY_NONE;
 }
 
@@ -49,11 +49,11 @@ static void find_problem(const struct host_set *h, const struct host_port *v,
 			 h->names[v->from]);
 	} else if (v->from >= 0 && !v->health.link) {
 		snprintf(text, size, "no link, the signal of %s is expected", h->names[v->from]);
-	} else if (v->asked && v->received < 0) {
+	} else if (v->asked && v->heard < 0) {
 		snprintf(text, size, "no frame of %s arrives", h->names[v->from]);
-	} else if (v->received >= 0 && v->received != v->from) {
+	} else if (v->heard >= 0 && v->heard != v->from) {
 		snprintf(text, size, "frames of %s arrive, %s%s",
-			 h->names[v->received], v->from < 0 ?
+			 h->names[v->heard], v->from < 0 ?
 			 "and none are expected" : "not of ",
 			 name_or(h, v->from));
 	}
@@ -79,7 +79,7 @@ static void fill_port(const struct host_set *h, int port, struct host_port_row *
 	m->carrier_downs = v->rx.carrier_downs;
 	m->rx_errors = v->rx.rx_errors;
 	m->tx_errors = v->tx.tx_errors;
-	m->neighbour = (char *)name_or(h, v->received);
+	m->neighbour = (char *)name_or(h, v->heard);
 	m->problem = row->problem;
 	m->reactivation = env_timing(h->hosts->env, STORE_REACTIVATION,
 					h->names[port], &row->reactivation);
@@ -117,7 +117,7 @@ static bool all_received(const struct host_set *h, const struct model_fabric *f,
 		for (int i = 0; i < n; i++) {
 			if (hops[i].device == device && optics_xc_cmp(&hops[i].xc, &xc) == 0) {
 				n_routes++;
-				n_received += h->ports[rx].received == tx;
+				n_received += h->ports[rx].heard == tx;
 			}
 		}
 	}

@@ -178,6 +178,9 @@ static void on_neighbour(struct host_verifier *p, int i)
 	 * for long. */
 	path->up_ns = path->up_ns ? path->up_ns : v->up_ns >= p->q->began_ns ? v->up_ns : now;
 	v->lit_ns = 0;
+	v->from = v->heard = path->arc.tx_port;
+	v->asked = true;
+	v->mute = false;
 	path->level = APPLY_NEIGHBOUR;
 	path->why[0] = '\0';
 	p->paths[i].state = PATH_DONE;

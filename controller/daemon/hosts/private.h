@@ -36,10 +36,12 @@ struct host_port {
 	struct host_link tx, rx;	/* ifindex 0: there is no netdev */
 	struct host_health health;
 	int from;		/* port whose signal is to arrive, -1: none */
-	int received;		/* port whose frame came in, -1: none */
-	bool asked;		/* its sender is of this machine as well */
-	bool mute;		/* in the last probe no frame of it came, though both
-				 * ends had their carrier */
+	int received;		/* port whose frame has come in since they were last sent,
+				 * -1: none */
+	/* Of the last probe that has ended, as long as `from` is the same: */
+	int heard;		/* port whose frame came in, -1: none */
+	bool asked;		/* one was sent to it: its sender is of this machine as well */
+	bool mute;		/* it was not that of `from`, though both ends had their carrier */
 	int64_t up_ns;		/* clk_now_ns when its link came up, 0: it was
 				 * not seen to */
 	int64_t lit_ns;		/* a circuit was made for it, and no link has
