@@ -26,7 +26,8 @@
 enum entry_state {
 	ENTRY_LOW,	/* its time is at least this */
 	ENTRY_FIGURES,	/* as ENTRY_LOW; breadth-first broadcast on it is known: `other` */
-	ENTRY_FORMULA,	/* its time is this, but for rounding, by an algorithm on coordinates */
+	ENTRY_FORMULA,	/* its time is this, but for rounding, by an algorithm on coordinates, or
+			 * (one_shot) in as many steps as it is wide */
 	ENTRY_PLAIN,	/* steps and T_B of breadth-first broadcast; something else that is made
 			 * may be faster, and the time is what that cannot be below; with a root
 			 * those of trees */
@@ -39,6 +40,7 @@ struct finder_entry {
 	enum entry_state state;
 	int ports, diameter;
 	struct { enum entry_state state; int64_t time_ns; } other;	/* without coordinates */
+	bool one_shot, no_one_shot;	/* that is the fastest without; it cannot be made */
 	bool alike;		/* all-to-all: one node's part, moved, is the whole, made in a
 				 * fraction of the time */
 	int steps;
@@ -162,10 +164,29 @@ static const struct coll_algorithm *timed_by(enum coll_kind kind)
 	return coll_algorithm_find(coll_has_root(kind) ? "trees" : "bfb", kind);
 }
 
+/* The algorithm of the fewest steps, for an all-reduce of a short vector. */
+static const struct coll_algorithm *one_shot(void)
+{
+	return coll_algorithm_find("one-shot", COLL_ALLREDUCE);
+}
+
+/* Half the steps of an all-reduce by breadth-first broadcast, each with the vectors of all: N times
+ * the T_B of its all-gather. */
+static void may_be_one_shot(const struct coll_choices *c, struct finder_entry *e)
+{
+	int64_t ns = time_of(&c->w.cost, e->ports, e->steps / 2, e->num * c->w.q.n, 2 * e->den);
+
+	if (ns < e->time_ns && !e->no_one_shot) {
+		e->one_shot = true;
+		e->time_ns = ns;
+		e->state = ENTRY_FORMULA;
+	}
+}
+
 /* The time of p's steps and T_B, or of one step more at the bandwidth bound where batches or
  * a construction could come near that. */
-static void set_plain(const struct coll_choices *c, struct finder_entry *e, int steps, int64_t num,
-		      int64_t den)
+static void set_broadcast(const struct coll_choices *c, struct finder_entry *e, int steps,
+			  int64_t num, int64_t den)
 {
 	const struct coll_want *w = &c->w;
 	int64_t n = w->q.n, phases = phases_of(w->q.kind), better;
@@ -185,6 +206,15 @@ static void set_plain(const struct coll_choices *c, struct finder_entry *e, int 
 	if (better < e->time_ns) {
 		e->time_ns = better;
 		e->state = ENTRY_PLAIN;
+	}
+}
+
+static void set_plain(const struct coll_choices *c, struct finder_entry *e, int steps, int64_t num,
+		      int64_t den)
+{
+	set_broadcast(c, e, steps, num, den);
+	if (c->w.q.kind == COLL_ALLREDUCE && !c->w.algorithm) {
+		may_be_one_shot(c, e);
 	}
 }
 
@@ -534,8 +564,9 @@ static int make_entry(struct coll_choices *c, struct finder_entry *e, const stru
 	int rc;
 
 	q.expr = e->expr;
-	rc = e->state == ENTRY_FORMULA ? coll_make_torus(&q, &e->made, err)
-				       : coll_make(&q, &e->made, err);
+	q.algorithm = e->one_shot ? one_shot() : q.algorithm;
+	rc = e->state == ENTRY_FORMULA && !e->one_shot ? coll_make_torus(&q, &e->made, err)
+						       : coll_make(&q, &e->made, err);
 	if (rc) {
 		return rc;
 	}
@@ -609,6 +640,7 @@ static void time_on_coordinates(struct coll_choices *c, struct finder_entry *e,
 
 	if (rc == 0 && ns < (double)e->other.time_ns) {
 		e->state = ENTRY_FORMULA;
+		e->one_shot = false;
 		e->time_ns = (int64_t)ns;
 		return;
 	}
@@ -630,6 +662,20 @@ static int take_figures(struct coll_choices *c, struct finder_entry *e, const st
 	return rc;
 }
 
+/* Its schedule in the fewest steps; the others are looked at again where that is too large. */
+static int make_one_shot(struct coll_choices *c, struct finder_entry *e, const struct topo *t)
+{
+	int rc = make_entry(c, e, t, NULL);
+
+	e->one_shot = false;
+	if (rc == WEFT_ELIMIT) {
+		e->no_one_shot = true;
+		e->state = ENTRY_LOW;
+		rc = 0;
+	}
+	return rc;
+}
+
 /* One state on. */
 static int advance(struct coll_choices *c, struct finder_entry *e, const struct topo *t)
 {
@@ -642,7 +688,7 @@ static int advance(struct coll_choices *c, struct finder_entry *e, const struct 
 		return c->w.q.kind == COLL_ALLTOALL ? make_entry(c, e, t, NULL)
 						    : take_figures(c, e, t);
 	default:
-		return make_entry(c, e, t, NULL);
+		return e->one_shot ? make_one_shot(c, e, t) : make_entry(c, e, t, NULL);
 	}
 }
 

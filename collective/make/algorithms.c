@@ -40,6 +40,7 @@ static const struct coll_algorithm algorithms[] = {
 	{ "late", COPIES, .options = OPTION(BATCHES) | OPTION(EXTRA_STEPS),
 	  .vary = COLL_VARY_EXTRA_STEPS, .run = make_by_late },
 	{ "hierarchical", COPIES, .options = OPTION(BATCHES), .run = make_by_hierarchy },
+	{ "one-shot", KIND(ALLREDUCE), .run = make_by_one_shot, .predict = make_predict_one_shot },
 	{ "trees", TREES, .options = OPTION(ROOT) | OPTION(TREE_BATCHES) | OPTION(LEAST_COST),
 	  .chooses_steps = true, .vary = COLL_VARY_TREE_BATCHES, .run = make_by_rooted,
 	  .predict = make_predict_trees },

@@ -9,17 +9,18 @@
  * which T_B is next to nothing. */
 #define MET(q) ((q)->steps_first ? 1 : 1.002)
 
-/* coll_algorithm.run of the rows of algorithms.c: of copies.c, rooted.c, pairs.c and torus.c. */
+/* coll_algorithm.run of the rows of algorithms.c: of copies.c, one_shot.c, rooted.c, pairs.c
+ * and torus.c. */
 typedef int make_run_fn(const struct coll_make_query *q, const struct coll_algorithm *self,
 			struct coll_made *best, struct err *err);
 make_run_fn make_by_bfb, make_by_expand, make_by_flood, make_by_forest, make_by_late,
-	make_by_hierarchy, make_by_rooted, make_by_trimmed, make_by_torus, make_by_flow,
-	make_by_steps, make_by_searched, make_by_shortest;
+	make_by_hierarchy, make_by_one_shot, make_by_rooted, make_by_trimmed, make_by_torus,
+	make_by_flow, make_by_steps, make_by_searched, make_by_shortest;
 
 /* coll_algorithm.predict. */
 typedef int make_predict_fn(const struct coll_make_query *q, struct coll_prediction *out,
 			    struct err *err);
-make_predict_fn make_predict_bfb, make_predict_trees, make_predict_torus;
+make_predict_fn make_predict_bfb, make_predict_one_shot, make_predict_trees, make_predict_torus;
 
 /* out->time_ns of its steps and T_B; 0 without a cost. */
 void make_time_prediction(const struct coll_cost *cost, struct coll_prediction *out);

@@ -74,32 +74,46 @@ static int offer_trimmed(const struct coll_make_query *q, const struct coll_algo
 	return rc ? rc : make_offer(q, &one, best, err);
 }
 
-/* Out of the fastest all-reduce; "auto" out of those that take little work to make, breadth first
- * and on coordinates, where steps have a cost and trees are above their bound. */
+/* The i-th all-reduce to trim: by name the fastest, and where that forwards sums, of which no
+ * reduce is made, breadth first; for "auto" that, and on coordinates. */
+static int make_whole(const struct coll_make_query *q, int i, struct coll_made *whole,
+		      struct err *err)
+{
+	struct coll_make_query how = *q;
+
+	how.kind = COLL_ALLREDUCE;
+	how.algorithm = i == !!q->algorithm ? coll_algorithm_find("bfb", COLL_ALLREDUCE) : NULL;
+	return i == 1 && !q->algorithm ? coll_make_torus(&how, whole, err)
+				       : coll_make(&how, whole, err);
+}
+
+/* Out of an all-reduce; "auto" out of those that take little work to make, where steps have a cost
+ * and trees are above their bound. */
 int make_by_trimmed(const struct coll_make_query *q, const struct coll_algorithm *self,
 		    struct coll_made *best, struct err *err)
 {
-	struct coll_make_query how = *q;
 	bool tries = q->cost && q->batches == 0 && best->sched &&
 		     (double)best->time_ns > (double)best->bound_ns * MET(q) &&
 		     (int64_t)topo_n(q->topo) * topo_m(q->topo) <= MAX_TRIMMED;
+	int rc = 0;
 
-	how.kind = COLL_ALLREDUCE;
-	how.algorithm = q->algorithm ? NULL : coll_algorithm_find("bfb", COLL_ALLREDUCE);
-	for (int i = 0; i < 2 && (q->algorithm ? i == 0 : tries); i++) {
+	for (int i = 0; i < 2 && (q->algorithm ? !best->sched : tries); i++) {
 		struct coll_made whole;
-		int rc = i == 0 ? coll_make(&how, &whole, err)
-				: coll_make_torus(&how, &whole, err);
 
+		err_clear(err);
+		rc = make_whole(q, i, &whole, err);
 		if (rc == 0) {
 			rc = offer_trimmed(q, self, &whole, best, err);
 			coll_made_fini(&whole);
 		}
-		if (rc && q->algorithm) {
+		if (rc && rc != WEFT_EUNSUPPORTED && q->algorithm) {
 			return rc;
 		}
-		err_clear(err);
 	}
+	if (rc && q->algorithm) {
+		return rc;
+	}
+	err_clear(err);
 	return 0;
 }
 

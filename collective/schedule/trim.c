@@ -166,7 +166,8 @@ int coll_trim(const struct coll_sched *s, enum coll_kind kind, int root, struct 
 			       coll_kind_name(kind), coll_kind_name(s->kind),
 			       s->lights.n > 0 ? " with light" : "");
 	}
-	if ((rc = coll_flat(s, &flat, &own, err)) ||
+	if ((kind == COLL_REDUCE && (rc = coll_refuse_forwards(s, "a reduce", err))) ||
+	    (rc = coll_flat(s, &flat, &own, err)) ||
 	    (rc = coll_new_flat(flat, kind, &made, err))) {
 		goto out;
 	}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All-reduces in as many steps as the digraph is wide. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "collective/bfb/bfb.h"
+#include "collective/make/make.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rng.h"
+#include "tests/unit/tree/common.h"
+
+static const struct coll_cost small = {
+	.alpha_ns = 10000, .link_bps = INT64_C(100000000000), .size_bytes = 256,
+};
+
+static struct topo *digraph(const char *expr)
+{
+	struct topo *t = NULL;
+
+	assert_int_equal(topo_parse(expr, &t, NULL, NULL), 0);
+	return t;
+}
+
+static struct coll_made make(const struct topo *t, const char *name, const struct coll_cost *cost)
+{
+	struct coll_make_query q = { .kind = COLL_ALLREDUCE, .topo = t, .cost = cost,
+				     .extra_steps = -1 };
+	struct coll_made m;
+	struct err err = { 0 };
+
+	q.algorithm = name ? coll_algorithm_find(name, q.kind) : NULL;
+	must(coll_make(&q, &m, &err), &err);
+	return m;
+}
+
+/* Whose contributions every rank has of each chunk of each shard, and nothing else: what is sent
+ * has to be there as its step begins, and comes once. */
+static void replay(const struct coll_sched *s)
+{
+	int n = coll_ranks(s), chunks = coll_chunks(s);
+	size_t cells = (size_t)n * (size_t)n * (size_t)chunks;
+	uint64_t *now = x_new(cells, sizeof(*now)), *next = x_new(cells, sizeof(*next));
+	const struct coll_xfer *x;
+	int64_t count;
+
+	assert_true(n <= 64);
+	for (size_t i = 0; i < cells; i++) {
+		now[i] = next[i] = UINT64_C(1) << i / ((size_t)n * (size_t)chunks);
+	}
+	x = coll_xfers(s, &count);
+	for (int64_t i = 0; i < count; i++) {
+		const struct topo_arc *a = topo_arc(coll_topo(s), x[i].arc);
+		uint64_t bit = UINT64_C(1) << (x[i].op == COLL_OP_REDUCE ? a->src : x[i].dest);
+
+		if (i > 0 && x[i].step != x[i - 1].step) {
+			memcpy(now, next, cells * sizeof(*now));
+		}
+		for (int c = x[i].first; c <= x[i].last; c++) {
+			size_t at = (size_t)(x[i].origin * chunks + c), all = (size_t)(n * chunks);
+
+			assert_true(now[(size_t)a->src * all + at] & bit);
+			assert_false(next[(size_t)a->dst * all + at] & bit);
+			next[(size_t)a->dst * all + at] |= bit;
+		}
+	}
+	for (size_t i = 0; i < cells; i++) {
+		assert_true(next[i] == UINT64_MAX >> (64 - n));
+	}
+	free(now);
+	free(next);
+}
+
+/* As many steps as the digraph is wide, N times the T_B of the all-gather, and every contribution
+ * everywhere. */
+static void check(const struct topo *t)
+{
+	struct coll_made m = make(t, "one-shot", &small);
+	struct coll_sched *all;
+	struct err err = { 0 };
+	mpq_t factor, n;
+	int steps;
+
+	mpq_inits(factor, n, NULL);
+	must(coll_bfb_factor(COLL_ALLGATHER, t, &steps, factor, &err), &err);
+	mpq_set_si(n, topo_n(t), 1);
+	mpq_mul(factor, factor, n);
+	assert_int_equal(m.report.steps, steps);
+	assert_true(mpq_cmp(m.report.bandwidth_factor, factor) >= 0);
+	if (coll_chunks(m.sched) < COLL_BFB_MAX_CHUNKS / 2) {
+		assert_true(mpq_equal(m.report.bandwidth_factor, factor));
+	}
+	must(coll_unfold(m.sched, &all, &err), &err);
+	replay(all);
+	must(coll_verify(all, NULL, &err), &err);
+	coll_free(all);
+	coll_made_fini(&m);
+	mpq_clears(factor, n, NULL);
+}
+
+static void every_contribution(void **state)
+{
+	static const char *const exprs[] = {
+		"UniRing(1,5)", "Mesh(3,3)", "Kautz(2,3)", "Torus(3,4)", "Odd(3)", "SlimFly(5)",
+		"Hypercube(4)", "Jellyfish(16,3,1)", "Cap(Ring(4),2)",
+	};
+	struct rng r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(exprs) / sizeof(exprs[0]); i++) {
+		struct topo *t = digraph(exprs[i]);
+
+		check(t);
+		topo_free(t);
+	}
+	rng_seed(&r, 43);
+	for (int i = 0; i < 40; i++) {
+		int n = 2 + (int)rng_below(&r, 9);
+		struct topo *t = random_digraph(&r, n, (int)rng_below(&r, 20), 3, 1, 0);
+
+		check(t);
+		topo_free(t);
+	}
+}
+
+/* "auto" takes it for vectors that are short beside a step, and never for long ones. */
+static void short_vectors(void **state)
+{
+	static const struct { const char *expr; int64_t ns; } fastest[] = {
+		{ "Kautz(2,3)", 40308 }, { "SlimFly(5)", 20144 }, { "Mesh(4,4)", 60154 },
+		{ "GenKautz(4,64)", 30431 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fastest) / sizeof(fastest[0]); i++) {
+		struct topo *t = digraph(fastest[i].expr);
+		struct coll_cost large = small;
+		struct coll_made m = make(t, NULL, &small);
+
+		assert_string_equal(m.algorithm->name, "one-shot");
+		assert_int_equal(m.time_ns, fastest[i].ns);
+		coll_made_fini(&m);
+		large.size_bytes = 1 << 24;
+		m = make(t, NULL, &large);
+		assert_string_not_equal(m.algorithm->name, "one-shot");
+		coll_made_fini(&m);
+		topo_free(t);
+	}
+}
+
+/* No reduce is in it, and by name one is made of another all-reduce; a broadcast is. */
+static void trimmed(void **state)
+{
+	static const enum coll_kind kinds[] = { COLL_REDUCE, COLL_BROADCAST };
+	struct topo *t = digraph("Kautz(2,2)");
+	struct coll_made m = make(t, "one-shot", &small);
+	struct coll_sched *out;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(coll_trim(m.sched, COLL_REDUCE, 0, &out, &err), WEFT_EUNSUPPORTED);
+	assert_non_null(strstr(err.msg, "forwards sums"));
+	coll_made_fini(&m);
+	for (int i = 0; i < 2; i++) {
+		struct coll_make_query q = { .kind = kinds[i], .topo = t, .cost = &small };
+
+		q.algorithm = coll_algorithm_find("trimmed", q.kind);
+		must(coll_make(&q, &m, &err), &err);
+		must(coll_verify(m.sched, NULL, &err), &err);
+		coll_made_fini(&m);
+	}
+	topo_free(t);
+}
+
+/* Of ranks without a symmetry the transfers are too many soon, which is said at once. */
+static void too_large(void **state)
+{
+	struct topo *t = digraph("Jellyfish(300,4,1)");
+	struct coll_make_query q = { .kind = COLL_ALLREDUCE, .topo = t, .cost = &small };
+	struct coll_made m;
+	struct err err = { 0 };
+
+	(void)state;
+	q.algorithm = coll_algorithm_find("one-shot", q.kind);
+	assert_int_equal(coll_make(&q, &m, &err), WEFT_ELIMIT);
+	assert_non_null(strstr(err.msg, "transfers are too many"));
+	topo_free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_contribution), cmocka_unit_test(short_vectors),
+		cmocka_unit_test(trimmed), cmocka_unit_test(too_large),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
