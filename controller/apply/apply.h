@@ -154,8 +154,9 @@ struct apply_device {
 	struct optics_xc *silent;
 	int n_bad_ports;		/* of snap.ports: failed, or disabled */
 	struct drv_use use[DRV_N_WORKS];	/* of the present session */
-	int n_lossy;			/* circuits that lose too much, or more
-					 * than they did */
+	int n_lossy;			/* intended and lit, and they lose too much, or more
+					 * than they did; the first as a text, "": none */
+	char lossy[DRV_TEXT_MAX];
 	struct apply_disturbance disturbed;
 };
 
@@ -305,18 +306,34 @@ const struct apply_device *apply_devices(const struct apply *a, int *n);
  * that another weftd leads. */
 bool apply_is_read(const struct apply_device *d);
 
-/* True when a circuit that the device lists, and does not call blocked, has no
- * light: it failed, a port of it failed or is disabled, or its host hears nothing. O(log
+/* How the light of an intended circuit is, by all that is known of it. */
+enum apply_health {
+	APPLY_MISSING,		/* its device does not list it, or calls it blocked */
+	APPLY_PENDING,		/* likewise, and an open change explains that */
+	APPLY_DARK,		/* listed, and without light: see apply_is_dark() */
+	APPLY_LOSSY,		/* lit, and it loses too much, or more than it did */
+	APPLY_LIT,
+};
+
+struct apply_circuit {
+	enum apply_health health;
+	enum apply_level level;	/* how far it is proven now, whatever others of its device are:
+				 * UNVERIFIED without an answer or without light, READ_BACK at
+				 * most since it was last so */
+};
+
+/* One of the intent of apply_devices(a)[device]; MISSING if it is none. Each who tells of light
+ * asks this, or the counts that are made of it. O(log circuits), O(steps of open changes) more for
+ * one that is not there. */
+struct apply_circuit apply_circuit(const struct apply *a, int device, struct optics_xc xc);
+/* True when a circuit that the device lists, and does not call blocked, has no light: it failed,
+ * a port of it failed or is disabled, its monitors see no power, or its host hears nothing. O(log
  * silent circuits) while all ports are in use, else O(ports that the device tells of). */
 bool apply_is_dark(const struct apply_device *a, bool any_to_any, const struct drv_xc *x);
 /* What hosts say of a device's circuits: those of which nothing arrives, or what another
  * sends; whole new, sorted, copied. Circuits that are not intended are of no account. False:
  * it is known already. O(circuits). */
 bool apply_set_silent(struct apply *a, int device, const struct optics_xc *xcs, int n);
-/* How far a circuit of the intent of apply_devices(a)[device] is proven now, whatever others of
- * the device are: UNVERIFIED without an answer or without light, READ_BACK at most since it was
- * last so. O(log circuits). */
-enum apply_level apply_circuit_level(const struct apply *a, int device, struct optics_xc xc);
 
 /* For a circuit of apply_devices(a)[device].snap. O(log circuits). */
 void apply_loss(const struct apply *a, int device, const struct drv_xc *x, struct apply_loss *out);

@@ -85,23 +85,6 @@ void loss_text(const struct drv_xc *x, const struct apply_loss *l, char *text, i
 		 than % 1000 / 10);
 }
 
-int loss_assess(const struct device *d, char *text, int size)
-{
-	const struct drv_snapshot *s = &d->now.snap;
-	struct apply_loss l;
-	int n = 0;
-
-	for (int i = 0; i < s->n_xcs; i++) {
-		const struct drv_xc *x = &s->xcs[i];
-
-		loss_judge(d, x, &l);
-		if ((l.over || l.worse) && n++ == 0 && !text[0]) {
-			loss_text(x, &l, text, size);
-		}
-	}
-	return n;
-}
-
 int loss_load(struct device *d, struct err *err)
 {
 	return store_insertion_losses(d->a->store, d->name, &d->losses, &d->n_losses, err);

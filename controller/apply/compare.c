@@ -98,9 +98,8 @@ static int bad_port(const struct device *d, const struct store_step *st,
 		       p->failed ? "failed" : "disabled");
 }
 
-/* The first port of a circuit that failed or is disabled, or NULL. */
-static const struct drv_port *find_bad_port(const struct drv_snapshot *s, bool any_to_any,
-					    struct optics_xc xc)
+const struct drv_port *find_bad_port(const struct drv_snapshot *s, bool any_to_any,
+				     struct optics_xc xc)
 {
 	for (int i = 0; i < s->n_ports; i++) {
 		const struct drv_port *p = &s->ports[i];
@@ -112,18 +111,6 @@ static const struct drv_port *find_bad_port(const struct drv_snapshot *s, bool a
 		}
 	}
 	return NULL;
-}
-
-static bool is_silent(const struct apply_device *a, struct optics_xc xc)
-{
-	return a->n_silent && bsearch(&xc, a->silent, (size_t)a->n_silent, sizeof(xc),
-				      optics_xc_cmp);
-}
-
-bool apply_is_dark(const struct apply_device *a, bool any_to_any, const struct drv_xc *x)
-{
-	return x->state == DRV_FAILED || is_silent(a, x->xc) ||
-	       (a->n_bad_ports > 0 && find_bad_port(&a->snap, any_to_any, x->xc));
 }
 
 static int check_ports(const struct store_step *st, const struct device *d, struct err *err)

@@ -80,15 +80,24 @@ static void copy_map(const struct drv_snapshot *s, struct plan_light *out)
 	out->n_xcs = s->n_xcs;
 }
 
+/* Those of which nothing arrives, by the device's monitors or by hosts: both are sorted. */
 static void copy_silent(const struct apply_device *a, struct plan_light *out)
 {
-	struct optics_xc *silent = x_new((size_t)a->n_silent + 1, sizeof(*silent));
+	const struct drv_snapshot *s = &a->snap;
+	struct optics_xc *silent = x_new((size_t)a->n_silent + s->n_xcs + 1, sizeof(*silent));
+	int i = 0, k = 0;
 
-	if (a->n_silent) {
-		memcpy(silent, a->silent, (size_t)a->n_silent * sizeof(*silent));
-	}
 	out->silent = silent;
-	out->n_silent = a->n_silent;
+	while (i < a->n_silent || k < s->n_xcs) {
+		int order = i == a->n_silent ? 1 : k == s->n_xcs ? -1 :
+			    optics_xc_cmp(&a->silent[i], &s->xcs[k].xc);
+
+		if (order <= 0 || s->xcs[k].no_signal) {
+			silent[out->n_silent++] = order <= 0 ? a->silent[i] : s->xcs[k].xc;
+		}
+		i += order <= 0;
+		k += order >= 0;
+	}
 }
 
 /* Circuits that a device moves no more, as a port of theirs is worn. */

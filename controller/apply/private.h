@@ -135,8 +135,8 @@ void device_cancel(struct device *d);
 
 /* Takes the committed intent from the store again; on an error it stays. */
 int device_load_intent(struct device *d, struct err *err);
-/* Compares the last reading with intent and open changes: counts what is
- * missing, unexpected and pending, and lowers the level to what still holds.
+/* Compares the last reading with intent and open changes: counts circuits by their health and
+ * those that are unexpected, and lowers the level to what still holds. health.c
  * O((circuits + steps of open changes) log circuits). */
 void device_assess(struct device *d);
 
@@ -173,9 +173,6 @@ void external_note_report(struct device *d, const struct drv_event *ev);
 void loss_learn(struct device *d);
 /* x: of the last reading. O(log circuits). */
 void loss_judge(const struct device *d, const struct drv_xc *x, struct apply_loss *out);
-/* How many circuits of the last reading lose too much; the first of them goes
- * to text, if that is empty. O(circuits log circuits). */
-int loss_assess(const struct device *d, char *text, int size);
 /* "in 3 -> out 7 loses 4.20 dB, was 1.10 dB": of one that loses too much. */
 void loss_text(const struct drv_xc *x, const struct apply_loss *l, char *text, int size);
 /* What was learned from the store, and what it has not got yet to it. */
@@ -244,6 +241,9 @@ enum store_step_state compare_step(const struct store_work *w, const struct stor
 bool step_is_unknown(const struct store_step *st);
 /* "in 3 -> out 7" (ports counted from 1, as in the fabric). */
 const char *xc_text(struct optics_xc xc, char *buf, int size);
+/* The first port of a circuit that failed or is disabled, or NULL. O(ports that are told of). */
+const struct drv_port *find_bad_port(const struct drv_snapshot *s, bool any_to_any,
+				     struct optics_xc xc);
 /* The same for a step; "the program" for a ring. */
 const char *step_text(const struct store_step *st, char *buf, int size);
 

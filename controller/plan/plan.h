@@ -50,9 +50,9 @@ struct plan_light {
 	int n_dark;			/* of xcs, sorted: listed, and without
 					 * light until they are made again */
 	const struct optics_xc *dark;
-	int n_silent;			/* sorted: the host that receives them says
-					 * that nothing comes; to make them again
-					 * does not help */
+	int n_silent;			/* sorted: monitors of the device, or the host that
+					 * receives them, say that nothing comes; to make
+					 * them again does not help */
 	const struct optics_xc *silent;
 	int n_fixed;			/* of xcs, sorted: at a port that is worn,
 					 * and is moved no more */

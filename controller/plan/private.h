@@ -65,7 +65,7 @@ const struct plan_light *plan_intent(const struct plan_ctx *ctx, int device);
 bool plan_light_has(const struct plan_light *light, struct optics_xc xc);
 /* The same, and not dark. */
 bool plan_is_lit(const struct plan_light *light, struct optics_xc xc);
-/* The host at its end hears nothing of it. O(log). */
+/* Nothing of it arrives, by its device's monitors or the host at its end. O(log). */
 bool plan_is_silent(const struct plan_light *light, struct optics_xc xc);
 
 /* Writes p->topologies; a plan without jobs passes on those of its base. plan_value.c */

@@ -131,6 +131,8 @@ struct drv_xc {
 					 * measures it, or its monitors */
 	int32_t loss_error_mdb;		/* it may be so much more or less;
 					 * 0: the device does not say */
+	bool no_signal;			/* tuned, and a monitor at either of its ports sees no
+					 * light */
 	bool has_factory_loss;
 	int32_t factory_loss_mdb;	/* as its maker measured it */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Losses of circuits from power monitors: what enters minus what leaves. Each
+ * Losses of circuits from power monitors: what enters minus what leaves; one whose monitor at
+ * either end sees no light has no signal. Each
  * monitor has an error of its own, so a loss has twice that; a loss below 0 dB
  * within it is taken as 0, and one further below is no measurement. Contracts
  * are in power_monitors.h.
@@ -52,11 +53,17 @@ static bool has_signal(const struct power_monitors *m, const struct drv_port *p)
 	return p && p->has_power && p->power_mdbm >= m->dark_dbm * 1000;
 }
 
-static void compute_loss(const struct power_monitors *m, struct drv_xc *x,
+static bool is_dark(const struct power_monitors *m, const struct drv_port *p)
+{
+	return p && p->has_power && p->power_mdbm < m->dark_dbm * 1000;
+}
+
+static void judge_circuit(const struct power_monitors *m, struct drv_xc *x,
 		   const struct drv_port *in, const struct drv_port *out)
 {
 	int32_t error = (int32_t)(2 * m->error_mdb), loss;
 
+	x->no_signal = x->state == DRV_TUNED && (is_dark(m, in) || is_dark(m, out));
 	if (x->has_loss || x->state != DRV_TUNED || !has_signal(m, in) || !has_signal(m, out)) {
 		return;
 	}
@@ -85,7 +92,7 @@ void power_monitors_losses(const struct power_monitors *m, struct driver_base *h
 	for (int i = 0; i < snap->n_xcs; i++) {
 		struct drv_xc *x = &snap->xcs[i];
 
-		compute_loss(m, x, at[x->xc.in], at[h->n_in + x->xc.out]);
+		judge_circuit(m, x, at[x->xc.in], at[h->n_in + x->xc.out]);
 	}
 	free(at);
 }

@@ -37,7 +37,8 @@ int power_monitors_sides(enum drv_power *sides, const struct drv_class *cls,
 bool power_monitors_at(enum drv_power sides, const struct xc_map *m, int flat);
 
 /* Gives each tuned circuit of the snapshot under way that has no loss the
- * difference of the powers at its ends, where both carry light. A difference
+ * difference of the powers at its ends, where both carry light; where either does not, it has no
+ * signal. A difference
  * below zero by no more than the error is zero, a larger one is no loss. Not
  * for any-to-any switches, where it is not known which end light enters by.
  * O(circuits + ports). */

@@ -78,9 +78,11 @@ weft verify >"$T/out" 2>&1
 expect 0 "a circuit over the fabric's figure" weft status --format json
 python3 - "$T/out" <<'END'
 import json, sys
-d = {x["name"]: x for x in json.load(open(sys.argv[1]))["devices"]}
+s = json.load(open(sys.argv[1]))
+d = {x["name"]: x for x in s["devices"]}
 assert d["ggn"]["lossy"] == 1 and d["pol"]["lossy"] == 0
-assert "the fabric says 1.60 dB" in d["ggn"]["problem"], d["ggn"]["problem"]
+told = [p["text"] for p in s["problems"] if p["kind"] == "circuits-lossy"]
+assert len(told) == 1 and "the fabric says 1.60 dB" in told[0], s["problems"]
 END
 tap "is counted and explained"
 

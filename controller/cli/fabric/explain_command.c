@@ -70,6 +70,8 @@ static const struct problem_help {
 		"\"weft apply\" loads what is intended." },
 	KIND(CIRCUITS_PENDING) = { "circuits belong to a change that was interrupted",
 		"\"weft apply\" or \"weft rollback\": either ends it." },
+	KIND(CIRCUITS_LOSSY) = { "circuits lose more than the configuration says, or than they did",
+		"Clean or replace the fibre; \"weft device show DEVICE\" has the loss of each." },
 	KIND(LINKS_WRONG) = { "hosts do not receive the light that is meant for them",
 		"The links and transceivers of the ports that \"weft status\" lists; how they are "
 		"cabled (\"weft bringup\")." },

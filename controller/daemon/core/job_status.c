@@ -125,7 +125,7 @@ static enum apply_level min_proof(const struct apply *a, const struct row_circui
 		least = apply_devices(a, &n)[c->ring].level;
 	}
 	for (int i = 0; i < c->n && least > APPLY_UNVERIFIED; i++) {
-		enum apply_level level = apply_circuit_level(a, c->v[i].device, c->v[i].xc);
+		enum apply_level level = apply_circuit(a, c->v[i].device, c->v[i].xc).level;
 
 		least = level < least ? level : least;
 	}

@@ -42,7 +42,7 @@ static const struct drv_xc *find_light(const struct job *j, const struct model_f
 	const int in = f->ports[tx].tx_port, out = f->ports[rx].rx_port;
 	const bool swap = f->devices[device].any_to_any && in > out;
 	const struct optics_xc xc = { swap ? out : in, swap ? in : out };
-	const enum apply_level its = apply_circuit_level(apply, device, xc);
+	const enum apply_level its = apply_circuit(apply, device, xc).level;
 
 	*level = its < *level ? its : *level;
 	return s->n_xcs == 0 ? NULL :

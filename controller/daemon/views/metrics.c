@@ -243,10 +243,10 @@ static const struct problem_gauge {
 	{ "weft_device_failed_ports", "Ports that failed and that the configuration does not "
 	  "mark as dead.", false, AT(n_failed) },
 	{ "weft_device_disabled_ports", "Ports that are disabled.", false, AT(n_disabled) },
-	{ "weft_dark_circuits", "Intended circuits without light: missing, failed, or at ports "
-	  "out of use.", false, AT(n_dark) },
-	{ "weft_lossy_circuits", "Circuits that lose more than the fabric says, or than they "
-	  "did.", false, AT(n_lossy) },
+	{ "weft_dark_circuits", "Intended circuits without light: missing, failed, at ports "
+	  "out of use, or nothing arrives.", false, AT(n_dark) },
+	{ "weft_lossy_circuits", "Intended circuits that lose more than the fabric says, or than "
+	  "they did.", false, AT(n_lossy) },
 	{ "weft_ring_failed_parts", "Parts that failed and that the configuration does not mark "
 	  "as dead.", true, AT(n_dead) },
 	{ "weft_ring_unlocked_settings", "Settings of programs whose resonators are not "

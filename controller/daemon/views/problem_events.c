@@ -329,6 +329,7 @@ static bool has_own_events(Weft__V1__ProblemKind kind)
 {
 	switch (kind) {
 	case KIND(DEVICE_ALARM):
+	case KIND(CIRCUITS_LOSSY):
 	case KIND(LINKS_WRONG):
 	case KIND(HOSTS_SILENT):
 	case KIND(JOBS_NOT_PLANNED):

@@ -211,7 +211,7 @@ static void add_ring(struct problems *p, struct problem_device *d, const struct 
 static void add_switch(struct problems *p, struct problem_device *d, const struct model_device *md,
 		       const struct apply_device *a)
 {
-	char missing[32] = "";
+	char missing[32] = "", more[32];
 
 	find_ports(d, md, a);
 	d->n_dark = a->n_missing + a->n_dark;
@@ -223,8 +223,11 @@ static void add_switch(struct problems *p, struct problem_device *d, const struc
 	add(p, &(struct problem_subject){ .kind = KIND(CIRCUITS_DARK), .device = d->name,
 					  .count = d->n_dark },
 	    "%s: %d intended circuit%s without light: %s%s", d->name, d->n_dark, plural(d->n_dark),
-	    missing, a->n_dark == 0 ? "" : a->n_silent == 0 ? "failed, or at ports out of use" :
-	    "failed, at ports out of use, or their hosts hear nothing");
+	    missing, a->n_dark == 0 ? "" : "failed, at ports out of use, or nothing arrives");
+	d->n_lossy = a->n_lossy;
+	add(p, &(struct problem_subject){ .kind = KIND(CIRCUITS_LOSSY), .device = d->name,
+					  .count = d->n_lossy },
+	    "%s: %s%s", d->name, a->lossy, more_text(d->n_lossy, 1, more, sizeof(more)));
 	add(p, &(struct problem_subject){ .kind = KIND(CIRCUITS_UNEXPECTED), .device = d->name,
 					  .count = a->n_unexpected },
 	    "%s: %d circuit%s there that %s not intended", d->name, a->n_unexpected,
@@ -262,7 +265,6 @@ static void add_device(struct problems *p, struct problem_device *d, const struc
 	if (!a->ever_read) {
 		return;
 	}
-	d->n_lossy = a->n_lossy;
 	add(p, &(struct problem_subject){ .kind = KIND(DEVICE_ALARM), .device = d->name,
 					  .count = a->snap.alarm[0] != '\0' },
 	    "%s: %s", d->name, a->snap.alarm);

@@ -438,7 +438,8 @@ static void loss_is_reckoned_from_both_monitors(void **state)
 	rig_control(r, "fault dim=o5", NULL, 0);
 	assert_int_equal(rig_snapshot(r), 0);
 	assert_int_equal(r->snap.xcs[1].loss_mdb, before + 3000);
-	/* A monitor that is all but dark has nothing to tell. */
+	assert_false(r->snap.xcs[0].no_signal || r->snap.xcs[1].no_signal);
+	/* A monitor that is all but dark has no loss to tell. */
 	rig_control(r, "fault dim=i0", NULL, 0);
 	rig_control(r, "fault dim=o0", NULL, 0);
 	rig_close(r);
@@ -446,6 +447,7 @@ static void loss_is_reckoned_from_both_monitors(void **state)
 	rig_open(r);
 	assert_int_equal(rig_snapshot(r), 0);
 	assert_false(r->snap.xcs[0].has_loss);
+	assert_true(r->snap.xcs[0].no_signal);
 	tear_down(r);
 	r = set_up_monitored("out");
 	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), 0);

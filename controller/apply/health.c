@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the light of each intended circuit is: one value, made here from all that is known of it,
+ * whenever its device was read, hosts heard something else, or another change was committed.
+ * What its device lists and measures, its ports and what hosts hear make it dark; a loss beyond
+ * what is good makes it lossy. The counts of a device, the proof of its circuits, and what plans
+ * start from follow from that.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/apply/private.h"
+#include "lib/base/alloc.h"
+
+/* ---- what open changes explain --------------------------------------------- */
+
+/* A circuit that was only to be kept may be lost during a change as well,
+ * when the device restarted. */
+static bool step_explains(const struct store_step *st, enum store_op op, struct optics_xc xc)
+{
+	bool lost = op == STORE_DEL && st->op == STORE_KEEP && st->state != STORE_PLANNED;
+
+	return (st->op == op || lost) && optics_xc_cmp(&st->xc, &xc) == 0;
+}
+
+/* True when an open change may have made (ADD) or deleted (DEL) xc. */
+static bool pending(const struct device *d, enum store_op op, struct optics_xc xc)
+{
+	struct work_cursor at = { 0 };
+	const struct store_work *w;
+
+	while ((w = device_next_work(d, &at))) {
+		for (int i = 0; i < w->n_steps; i++) {
+			if (step_explains(&w->steps[i], op, xc)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static bool program_pending(const struct device *d, const struct ring_programs *has)
+{
+	struct work_cursor at = { 0 };
+	const struct store_work *w;
+
+	while ((w = device_next_work(d, &at))) {
+		if (work_moves(w) && program_same(work_new(w), has)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void assess_program(struct device *d)
+{
+	const struct ring_programs *has = snap_program(&d->now.snap);
+	const struct ring_programs *want = d->intent.has_program &&
+		d->intent.programs.n ? &d->intent.programs : NULL;
+
+	if (program_same(has, want)) {
+		return;
+	}
+	if (program_pending(d, has)) {
+		d->now.n_pending++;
+		return;
+	}
+	d->now.n_missing += want != NULL;
+	d->now.n_unexpected += has != NULL;
+}
+
+/* ---- circuits ---------------------------------------------------------------- */
+
+static bool is_silent(const struct apply_device *a, const struct drv_xc *x)
+{
+	return x->no_signal || (a->n_silent && bsearch(&x->xc, a->silent, (size_t)a->n_silent,
+						       sizeof(x->xc), optics_xc_cmp));
+}
+
+bool apply_is_dark(const struct apply_device *a, bool any_to_any, const struct drv_xc *x)
+{
+	return x->state == DRV_FAILED || is_silent(a, x) ||
+	       (a->n_bad_ports > 0 && find_bad_port(&a->snap, any_to_any, x->xc));
+}
+
+static enum apply_health health_of(const struct device *d, const struct drv_xc *x,
+				     struct optics_xc xc)
+{
+	struct apply_loss loss;
+
+	if (!x || x->state == DRV_BLOCKED) {
+		return pending(d, STORE_DEL, xc) ? APPLY_PENDING : APPLY_MISSING;
+	}
+	if (apply_is_dark(&d->now, d->any_to_any, x)) {
+		return APPLY_DARK;
+	}
+	loss_judge(d, x, &loss);
+	return loss.over || loss.worse ? APPLY_LOSSY : APPLY_LIT;
+}
+
+static bool has_light(const struct device *d, const struct drv_xc *x, enum apply_health health)
+{
+	return d->now.reachable && health >= APPLY_LOSSY && x->state == DRV_TUNED;
+}
+
+struct apply_circuit apply_circuit(const struct apply *a, int device, struct optics_xc xc)
+{
+	const struct device *d = a->set->v[device];
+	const struct store_light *l = &d->intent;
+	const struct optics_xc *at = l->n_xcs ?
+		bsearch(&xc, l->xcs, (size_t)l->n_xcs, sizeof(xc), optics_xc_cmp) : NULL;
+	const struct drv_xc *x = snap_find(&d->now.snap, xc);
+	struct apply_circuit c = { at ? health_of(d, x, xc) : APPLY_MISSING, APPLY_UNVERIFIED };
+
+	if (at && has_light(d, x, c.health)) {
+		c.level = (enum apply_level)l->proofs[at - l->xcs];
+		c.level = c.level > APPLY_READ_BACK ? c.level : APPLY_READ_BACK;
+	}
+	return c;
+}
+
+static void note_lossy(struct device *d, const struct drv_xc *x)
+{
+	struct apply_loss loss;
+
+	if (d->now.n_lossy++ == 0) {
+		loss_judge(d, x, &loss);
+		loss_text(x, &loss, d->now.lossy, sizeof(d->now.lossy));
+	}
+}
+
+/* Also tells, by *lit, whether all intended circuits carry light; the proof of one is lost with
+ * it. */
+static void assess_circuits(struct device *d, bool *lit)
+{
+	struct apply_device *now = &d->now;
+
+	for (int i = 0; i < d->intent.n_xcs; i++) {
+		const struct drv_xc *x = snap_find(&now->snap, d->intent.xcs[i]);
+		enum apply_health health = health_of(d, x, d->intent.xcs[i]);
+
+		now->n_missing += health == APPLY_MISSING;
+		now->n_pending += health == APPLY_PENDING;
+		now->n_dark += health == APPLY_DARK;
+		if (health == APPLY_LOSSY) {
+			note_lossy(d, x);
+		}
+		if (!has_light(d, x, health)) {
+			d->intent.proofs[i] = APPLY_UNVERIFIED;
+			*lit = *lit && health == APPLY_MISSING;
+		}
+	}
+	for (int i = 0; i < now->snap.n_xcs; i++) {
+		struct optics_xc xc = now->snap.xcs[i].xc;
+
+		if (!device_intends(d, xc)) {
+			*(pending(d, STORE_ADD, xc) ? &now->n_pending : &now->n_unexpected) += 1;
+		}
+	}
+}
+
+bool apply_set_silent(struct apply *a, int device, const struct optics_xc *xcs, int n)
+{
+	struct device *d = a->set->v[device];
+	struct apply_device *now = &d->now;
+
+	if (n == now->n_silent &&
+	    (n == 0 || memcmp(xcs, now->silent, (size_t)n * sizeof(*xcs)) == 0)) {
+		return false;
+	}
+	free(now->silent);
+	now->silent = x_new((size_t)n + 1, sizeof(*xcs));
+	now->n_silent = n;
+	if (n) {
+		memcpy(now->silent, xcs, (size_t)n * sizeof(*xcs));
+	}
+	device_assess(d);
+	return true;
+}
+
+static void count_bad_ports(struct apply_device *now)
+{
+	now->n_bad_ports = 0;
+	for (int i = 0; i < now->snap.n_ports; i++) {
+		const struct drv_port *p = &now->snap.ports[i];
+
+		now->n_bad_ports += p->failed || !p->enabled;
+	}
+}
+
+void device_assess(struct device *d)
+{
+	struct apply_device *now = &d->now;
+	bool lit = now->reachable && now->snap.n_unlocked == 0;
+
+	now->n_missing = now->n_unexpected = now->n_pending = now->n_dark = now->n_lossy = 0;
+	now->lossy[0] = '\0';
+	if (now->ever_read) {
+		count_bad_ports(now);
+		assess_program(d);
+		assess_circuits(d, &lit);
+	}
+	/* Proof is lost with the light or the session, and comes back only
+	 * as far as a single reading goes. */
+	if (!lit || now->n_missing) {
+		d->proof = APPLY_UNVERIFIED;
+	} else if (d->proof < APPLY_READ_BACK) {
+		d->proof = APPLY_READ_BACK;
+	}
+	now->level = d->proof;
+	now->version = ++d->a->version;
+}
