@@ -36,152 +36,11 @@
 #define NS_PER_MS 1000000
 #define ENDED_IN_CHANGE "its weftd ended in the change"
 
-enum part_phase { PART_NONE, PART_GATHERS, PART_PLANS, PART_WAITS, PART_RUNS, PART_ENDED };
-
-struct joint {
-	struct daemon_env *env;
-	struct joint_config cfg;
-	struct changes *changes;
-	struct facts *facts;
-	struct part_timer *timer;
-	struct part_wait *wait;		/* for a key that changes, or NULL */
-	char name[JOINT_NAME_MAX];
-	bool joined;			/* the others know its domains */
-	bool silent;			/* etcd did not answer the last time */
-	struct joint_facts *now;	/* as last read */
-	struct look {
-		bool goes_on, again;	/* again: another follows at once */
-		struct joint_facts *facts;	/* as it has read them; likewise: */
-		struct etcd_pairs bases;	/* once all have said theirs; else empty */
-		struct buf request;	/* of an open joint change; "": it was not needed */
-		int fd;			/* is readable when a key changes; -1: none */
-		int rc;
-		struct err err;
-	} look;
-	bool stopped;			/* frees itself when no look is under way */
-	char *open;			/* the request of a change of which the engine asks what is
-					 * to become, or NULL */
-	struct asked *asked;		/* a joint change that is to be opened, or NULL */
-	/* Of the joint change that it has a part in: */
-	int64_t id;			/* 0: it is not open yet */
-	enum part_phase phase;
-	struct joint_request request;	/* its id: of the part, in its history */
-	struct plan_request *gathering;	/* while PART_GATHERS */
-	struct buf base;		/* to be said while it has bytes */
-	int stage, n_stages;		/* waits to begin it; of the plan */
-	bool stage_said;
-	char digest[65];
-	bool all_ready, all_ended;	/* so commit is to be decided; it is over everywhere */
-	struct err refused;		/* why the part ends before anything is planned */
-	char undo[JOINT_TEXT_MAX];	/* to be decided while not "" */
-	char ended[JOINT_TEXT_MAX];	/* to be said while not "" */
-	int64_t gone_ns[JOINT_MAX];	/* since when no weftd leads it; 0: one does */
-};
-
-/* What this participant was asked for. */
-struct asked {
-	char uuid[JOINT_UUID_MAX];
-	struct model_fabric *fabric;
-	struct buf names;		/* of all participants; "": not known yet */
-	struct buf request;
-	bool tried;			/* it may be open */
-};
-
 /* In the next round of the loop, or when the look under way is over. */
 static void look_soon(struct joint *j)
 {
 	j->look.again = true;
 	part_timer_start(j->timer, 0);
-}
-
-/* ---- what is said -------------------------------------------------------- */
-
-/* Undo will be decided, because of this at a participant. */
-static void want_undo(struct joint *j, const char *name, const char *why)
-{
-	if (!j->undo[0]) {
-		snprintf(j->undo, sizeof(j->undo), "%s: %s", name, why);
-	}
-}
-
-/* What is too much for etcd will be so every time. */
-static int say_base(struct joint *j, struct err *err)
-{
-	int r = facts_put_base(j->facts, j->id, &j->base, err);
-
-	if (r == WEFT_ELIMIT || r == WEFT_EINVAL) {
-		want_undo(j, j->name, err->msg);
-		err_clear(err);
-		r = 0;
-	}
-	if (r == 0) {
-		buf_reset(&j->base);
-	}
-	return r;
-}
-
-static int say_stage(struct joint *j, struct err *err)
-{
-	const int stage = j->stage;
-	int r = facts_put_stage(j->facts, j->id, stage, j->digest, err);
-
-	j->stage_said = r == 0 && j->stage == stage;
-	return r;
-}
-
-static int say_decision(struct joint *j, struct err *err)
-{
-	int r;
-
-	if (!j->undo[0]) {
-		r = facts_decide(j->facts, j->id, JOINT_COMMIT, "", err);
-		j->all_ready = r != 0;
-	} else if ((r = facts_decide(j->facts, j->id, JOINT_UNDO, j->undo, err)) == 0) {
-		j->undo[0] = '\0';
-	}
-	return r;
-}
-
-static bool has_to_say(const struct joint *j)
-{
-	return j->id ? j->undo[0] || j->all_ready || j->all_ended || j->base.len || j->ended[0] ||
-		       (j->phase == PART_WAITS && !j->stage_said)
-		     : j->asked && j->asked->names.len && !j->asked->tried;
-}
-
-/* Opens the joint change that was asked for; more than once, if an answer is late. */
-static int say_request(struct joint *j, struct err *err)
-{
-	struct asked *a = j->asked;
-
-	if (!a || !a->names.len) {
-		return 0;
-	}
-	a->tried = true;
-	return facts_open(j->facts, j->now->closed, a->uuid, buf_cstr(&a->names), &a->request, err);
-}
-
-/* Says what etcd does not have yet. */
-static int say(struct joint *j, struct err *err)
-{
-	int r = 0;
-
-	if (!j->id) {
-		return say_request(j, err);
-	}
-	if (j->undo[0] || j->all_ready) {
-		r = say_decision(j, err);
-	}
-	if (r == 0 && j->base.len) {
-		r = say_base(j, err);
-	}
-	if (r == 0 && j->phase == PART_WAITS && !j->stage_said) {
-		r = say_stage(j, err);
-	}
-	if (r == 0 && j->ended[0] && (r = facts_put_ended(j->facts, j->id, j->ended, err)) == 0) {
-		j->ended[0] = '\0';
-	}
-	return r == 0 && j->all_ended ? facts_close(j->facts, j->id, err) : r;
 }
 
 /* ---- what the others have said ------------------------------------------- */
@@ -200,7 +59,7 @@ static void watch_leaders(struct joint *j)
 			j->gone_ns[i] = now;
 		} else if (!j->now->decision &&
 			   now - j->gone_ns[i] > GONE_LEASES * j->cfg.lease_ms * NS_PER_MS) {
-			want_undo(j, s->name, "no weftd leads it");
+			joint_want_undo(j, s->name, "no weftd leads it");
 		}
 	}
 }
@@ -222,9 +81,9 @@ static bool all_before(struct joint *j)
 			continue;
 		}
 		if (s->ended[0]) {
-			want_undo(j, s->name, s->ended);
+			joint_want_undo(j, s->name, s->ended);
 		} else if (s->stage >= 0 && strcmp(s->digest, j->digest) != 0) {
-			want_undo(j, s->name, "has made another plan");
+			joint_want_undo(j, s->name, "has made another plan");
 		}
 	}
 	return all;
@@ -420,7 +279,7 @@ static void ended(const struct apply_result *res, int rc, const struct err *err,
 		return;
 	}
 	if (rc) {
-		want_undo(j, j->name, err->msg);
+		joint_want_undo(j, j->name, err->msg);
 	}
 	snprintf(j->ended, sizeof(j->ended), "%s%s%s", verdict_text(res->verdict),
 		 rc ? ": " : "", rc ? err->msg : "");
@@ -433,7 +292,7 @@ static void cancel(void *arg)
 {
 	struct joint *j = arg;
 
-	want_undo(j, j->name, "stopped on request");
+	joint_want_undo(j, j->name, "stopped on request");
 	look_soon(j);
 }
 
@@ -476,7 +335,7 @@ static bool is_on_record(struct joint *j)
 		snprintf(j->ended, sizeof(j->ended), "%s: %s", store_verdict_name(ch.verdict),
 			 ch.summary);
 		if (ch.verdict != STORE_COMMITTED) {
-			want_undo(j, j->name, ENDED_IN_CHANGE);
+			joint_want_undo(j, j->name, ENDED_IN_CHANGE);
 		}
 		j->phase = PART_ENDED;
 	}
@@ -671,7 +530,7 @@ static void follow_open(struct joint *j)
 		answer_open(j, APPLY_BY_READING, r, &err);
 	} else if (j->now->decision == JOINT_UNDECIDED) {
 		j->id = j->now->id;
-		want_undo(j, j->name, ENDED_IN_CHANGE);
+		joint_want_undo(j, j->name, ENDED_IN_CHANGE);
 	} else if (j->now->decision == JOINT_COMMIT) {
 		answer_open(j, APPLY_COMMIT, 0, &err);
 	} else {
@@ -719,7 +578,7 @@ static int look_once(struct joint *j, struct err *err)
 		}
 		j->joined = true;
 	}
-	if ((r = say(j, err)) || (r = facts_read(j->facts, l->facts, err))) {
+	if ((r = joint_say(j, err)) || (r = facts_read(j->facts, l->facts, err))) {
 		return r;
 	}
 	if (j->phase == PART_GATHERS && all_have_bases(l->facts)) {
@@ -797,7 +656,7 @@ static void end_look(void *arg)
 	etcd_pairs_fini(&l->bases);
 	buf_reset(&l->request);
 	part_wait_start(j->env, l->fd, look, j, &j->wait);
-	part_timer_start(j->timer, l->again ? 0 : r == 0 && has_to_say(j) ? LOOK_NEXT_MS
+	part_timer_start(j->timer, l->again ? 0 : r == 0 && joint_has_to_say(j) ? LOOK_NEXT_MS
 			 : j->id || j->now->id || j->asked ? LOOK_OPEN_MS : LOOK_IDLE_MS);
 }
 

@@ -89,4 +89,65 @@ int facts_close(struct facts *f, int64_t id, struct err *err);
 /* As etcd_watch, of all that facts_read reads; -1: none now. */
 int facts_wait_fd(struct facts *f);
 
+/* ---- joint.c and say.c: the part of this weftd ---- */
+
+enum part_phase { PART_NONE, PART_GATHERS, PART_PLANS, PART_WAITS, PART_RUNS, PART_ENDED };
+
+struct joint {
+	struct daemon_env *env;
+	struct joint_config cfg;
+	struct changes *changes;
+	struct facts *facts;
+	struct part_timer *timer;
+	struct part_wait *wait;		/* for a key that changes, or NULL */
+	char name[JOINT_NAME_MAX];
+	bool joined;			/* the others know its domains */
+	bool silent;			/* etcd did not answer the last time */
+	struct joint_facts *now;	/* as last read */
+	struct look {
+		bool goes_on, again;	/* again: another follows at once */
+		struct joint_facts *facts;	/* as it has read them; likewise: */
+		struct etcd_pairs bases;	/* once all have said theirs; else empty */
+		struct buf request;	/* of an open joint change; "": it was not needed */
+		int fd;			/* is readable when a key changes; -1: none */
+		int rc;
+		struct err err;
+	} look;
+	bool stopped;			/* frees itself when no look is under way */
+	char *open;			/* the request of a change of which the engine asks what is
+					 * to become, or NULL */
+	struct asked *asked;		/* a joint change that is to be opened, or NULL */
+	/* Of the joint change that it has a part in: */
+	int64_t id;			/* 0: it is not open yet */
+	enum part_phase phase;
+	struct joint_request request;	/* its id: of the part, in its history */
+	struct plan_request *gathering;	/* while PART_GATHERS */
+	struct buf base;		/* to be said while it has bytes */
+	int stage, n_stages;		/* waits to begin it; of the plan */
+	bool stage_said;
+	char digest[65];
+	bool all_ready, all_ended;	/* so commit is to be decided; it is over everywhere */
+	struct err refused;		/* why the part ends before anything is planned */
+	char undo[JOINT_TEXT_MAX];	/* to be decided while not "" */
+	char ended[JOINT_TEXT_MAX];	/* to be said while not "" */
+	int64_t gone_ns[JOINT_MAX];	/* since when no weftd leads it; 0: one does */
+};
+
+/* What this participant was asked for. */
+struct asked {
+	char uuid[JOINT_UUID_MAX];
+	struct model_fabric *fabric;
+	struct buf names;		/* of all participants; "": not known yet */
+	struct buf request;
+	bool tried;			/* it may be open */
+};
+
+/* ---- say.c: what it has to say, and does, on the coroutine of its look ---- */
+
+/* Undo will be decided, because of this at a participant. */
+void joint_want_undo(struct joint *j, const char *name, const char *why);
+bool joint_has_to_say(const struct joint *j);
+/* Says what etcd does not have yet. The errors of facts.c: it is said once more then. */
+int joint_say(struct joint *j, struct err *err);
+
 #endif
