@@ -593,11 +593,16 @@ static void answer(struct http_request *q, void *arg)
 		{ "Content-Type", "text/plain; version=0.0.4; charset=utf-8" },
 		{ NULL, NULL },
 	};
+	const struct metrics *m = arg;
 	struct buf b = { 0 };
 	int status = 200;
 
+	/* On a standby another process writes the store. */
+	if (m->views->standby) {
+		drain_load(m->views->drain, NULL);
+	}
 	if (strcmp(http_path(q), "/metrics") == 0) {
-		write_all(arg, &b);
+		write_all(m, &b);
 	} else {
 		status = 404;
 		buf_str(&b, "Not Found\n");

@@ -633,7 +633,9 @@ int daemon_status_new(const struct views *d, struct daemon_status **out, struct 
 	bool found = false;
 	int r;
 
-	if ((r = views_init(&s->views, d, err)) ||
+	/* On a standby another process writes the store. */
+	if ((d->standby && (r = drain_load(d->drain, err))) ||
+	    (r = views_init(&s->views, d, err)) ||
 	    (r = last_change(d, &s->history, &s->n_history, &s->last, &found, err))) {
 		daemon_status_free(s);
 		return r;

@@ -286,6 +286,14 @@ static void look_at_standby(void)
 	expect(0, "a group of circuits", "circuit add h6.p0 h7.p0 --name bed");
 	ask_weftd(B);
 	await(20, "is known to the standby", same(ask("jobs.0.name", "job list"), "bed"));
+	ask_weftd(A);
+	expect(0, "a drain", "drain h3");
+	ask_weftd(B);
+	await(20, "as well", same(ask("holds.*.target", "status"), "h3"));
+	ask_weftd(A);
+	expect(0, "its end", "undrain h3");
+	ask_weftd(B);
+	await(20, "as well", same(ask("holds.#", "status"), "0"));
 	expect(69, "the standby refuses a change", "apply -f fabric1.yaml");
 	has_error("and names the leader", "a\\.sock leads");
 	all_settled();
@@ -340,17 +348,46 @@ static void run_no_etcd(void)
 /* For less than its lease. */
 static void hear_of_etcd(void)
 {
-	struct command *watching;
+	struct command *watching, *drain;
 
 	begin_led();
 	watching = begin("watch --format json");
 	stop_etcd();
+	drain = begin("drain h3");
 	await(6, "an event says that etcd does not answer",
 	      matches(output_of(watching), "\"problem\".*etcd"));
 	check(matches(ask("problems.*.kind", "status"), "etcd"), "status lists it");
+	check(matches(ask("leadership.problem", "status"), "^outcome unknown since 20.*T.*Z: ") &&
+	      same(value("leadership.unconfirmed"), "1"), "and what is not known, since when");
+	check(same(output_of(drain), ""), "which its client was not told");
 	start_etcd();
 	await(20, "another that it does again",
 	      matches(output_of(watching), "\"problem-ended\".*over: .*etcd"));
+	check(finish(drain) == 0, "what was not known is done");
+	check(leads(A) && same(ask("problems.#", "status"), "0") &&
+	      same(value("leadership.problem"), "") && same(value("holds.#"), "1"),
+	      "the same one leads, and nothing is unknown");
+	all_settled();
+}
+
+/* It answers, and takes nothing. */
+static void hear_of_full_etcd(void)
+{
+	struct command *watching;
+
+	begin_led();
+	watching = begin("watch --format json");
+	etcd_model_full(true);
+	weft("drain h3");
+	await(6, "an event says that etcd is out of space",
+	      matches(output_of(watching), "\"problem\".*space"));
+	check(matches(ask("problems.*.text", "status"), "space"), "status lists it");
+	check(matches(value("advice"), "nothing can be recorded where others have it.*space"),
+	      "and what it means");
+	etcd_model_full(false);
+	await(20, "another that it has space again",
+	      matches(output_of(watching), "\"problem-ended\".*over: .*space"));
+	expect(0, "then all goes on", "drain h2");
 	check(leads(A) && same(ask("problems.#", "status"), "0"), "the same one leads");
 	all_settled();
 }
@@ -358,6 +395,11 @@ static void hear_of_etcd(void)
 static void run_heard(void)
 {
 	run_lease(20, hear_of_etcd);
+}
+
+static void run_full_etcd(void)
+{
+	run(hear_of_full_etcd);
 }
 
 /* With something that etcd has not taken, so that it waits for the end of its lease, and the other
@@ -382,6 +424,40 @@ static void stop_without_etcd(void)
 static void run_stop_without_etcd(void)
 {
 	run(stop_without_etcd);
+}
+
+/* ---- a store that went another way ---- */
+
+/* etcd is put back to what it was before the last that A wrote, and B leads from there. */
+static void differ(void)
+{
+	begin_led();
+	kill_for_good(B);
+	etcd_model_save();
+	expect(0, "a drain that etcd forgets", "drain h3");
+	kill_for_good(A);
+	etcd_model_restore();
+	cluster_start(B);
+	ask_weftd(B);
+	await(60, "the one that did not have it leads", leads(B));
+	expect(0, "another drain, at its place", "drain h2");
+	cluster_start(A);
+	await(60, "the other one follows", both_up());
+	check(matches(weftd_log(), "has other transactions than the others.* fetched again"),
+	      "and has said that it had to take all of it");
+	await(20, "what is in force is what etcd has",
+	      same(ask("holds.*.target", "status"), "h2"));
+	kill_for_good(B);
+	ask_weftd(A);
+	await(60, "it takes over", leads(A));
+	check(same(ask("holds.*.target", "status"), "h2"), "with the same");
+	cluster_start(B);
+	all_settled();
+}
+
+static void run_differ(void)
+{
+	run(differ);
 }
 
 /* ---- a device that the new leader has not read ---- */
@@ -463,8 +539,10 @@ const struct story failover_stories[] = {
 	{ "failover-no-etcd", "there is no etcd for a while", run_no_etcd },
 	{ "failover-etcd-heard", "an event says that etcd is away, and that it is back",
 	  run_heard },
+	{ "failover-etcd-full", "the same of an etcd that is out of space", run_full_etcd },
 	{ "failover-no-etcd-stop", "weftd is told to stop while there is no etcd",
 	  run_stop_without_etcd },
+	{ "failover-differs", "a store has other transactions than etcd's log", run_differ },
 	{ "failover-unread", "a device is away since before who leads did", run_unread },
 	{ "failover-own-changes", "a weftd with changes of its own takes no part",
 	  run_own_changes },
