@@ -25,6 +25,8 @@ at() { # ROW COMMAND...
 	timeout 60 weft --socket "$T/w$1.sock" "${@:2}"
 }
 is_ready() { # ROW: it leads, knows its devices, and has heard of all others
+	# One that has lost its lease on a busy machine has ended: a service manager starts it again.
+	kill -0 "${PID[w$1]}" 2>>"$T/ready.out" || weftd_of "$1"
 	at "$1" status --format json >"$T/ready$1" 2>&1 &&
 		jq -e '.state != "reading" and .state != "standby" and (.participants | length == 4 and all(.leader != ""))' \
 			"$T/ready$1" >>"$T/ready.out" 2>&1
