@@ -5,6 +5,8 @@
 # refused; and that nothing is left running.
 source "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 1
+# Of a rank that ends by a signal, where it was.
+export OMPI_MCA_opal_stacktrace_output=file:$T/stack
 
 # run FILE SIZE [OPTION...]: correct, with result in run.json.
 run() {
@@ -14,6 +16,7 @@ run() {
 	if [[ $got != 0 ]] || ! jq -e '.correct and .wrong_elements == 0' run.json >/dev/null; then
 		echo "# run $*: exit $got"
 		sed 's/^/#   /' run.err run.json | cut -c1-300 | head -n 20
+		find . -name 'stack.*' -exec sed 's/^/#   /' {} +
 		return 1
 	fi
 }
