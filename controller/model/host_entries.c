@@ -84,6 +84,7 @@ static void add_host(struct model_build *b, const struct name *name, char *label
 		.place = name->at,
 		.n_channels = c->n_channels,
 		.channels = c->channels,
+		.ranks = c->ranks,
 		.forwards = v[HOST_FORWARDS].node && v[HOST_FORWARDS].ok
 				    ? (enum model_forwards)(v[HOST_FORWARDS].num + 1)
 				    : MODEL_FORWARDS_UNSAID,

@@ -130,6 +130,7 @@ void build_inside(struct model_build *b, const char *object, const struct conf_v
 	struct err err;
 	int *node;
 
+	class->ranks = 1;
 	if (at->node && !inside->node) {
 		conf_error(b->r, at->node->at, WEFT_EINVAL, "%s: port-at without key 'inside'",
 			   object);
@@ -148,6 +149,7 @@ void build_inside(struct model_build *b, const char *object, const struct conf_v
 				    err.msg), "%s", err.hint);
 		return;
 	}
+	class->ranks = topo_ranks(t);
 	node = conf_arena_alloc(&b->r->work, (size_t)n, sizeof(*node));
 	class->port_at = conf_arena_alloc(b->r->keep, (size_t)lanes, sizeof(*class->port_at));
 	if (at->node ? read_port_at(b, object, at->node, t, n, node)

@@ -63,6 +63,7 @@ struct model_host {
 					 * host is one rank */
 	int *port_at;			/* [n_ports] the node of it that has each;
 					 * NULL: one rank has all */
+	int ranks;			/* terminals inside, 1 without */
 	enum model_forwards forwards;
 	/* Power of its transmitters, and what its receivers need and stand;
 	 * meaningless unless given. */

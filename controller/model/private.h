@@ -127,7 +127,7 @@ struct host_class {
 	char **labels;		/* of each port, or NULL */
 	bool unsure;		/* the ports could not be read */
 	int n_channels, *channels;	/* as in model_host */
-	int *port_at;		/* as there */
+	int ranks, *port_at;	/* as there */
 };
 
 /* A part that the file marks as dead. */
@@ -249,7 +249,7 @@ struct names *build_plain_names(struct model_build *b, const char *object, const
 bool build_channels(struct model_build *b, const char *object, const struct conf_value *v,
 		    int **list, int *n);
 
-/* Reads the keys `inside` and `port-at` of an entry of hosts into class->port_at. inside.c */
+/* Reads the keys `inside` and `port-at` of an entry of hosts into the class. inside.c */
 void build_inside(struct model_build *b, const char *object, const struct conf_value *v,
 		  struct host_class *class);
 

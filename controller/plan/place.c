@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Placement of requested jobs: which hosts a job of n ranks gets.
+ * Placement of requested jobs: which hosts a job of n hosts or ranks gets.
  *
- * Hosts whose ports reach the same devices form a group; within a group any
+ * Hosts of as many ranks whose ports reach the same devices form a group; within a group any
  * topology fits as well as another. A job goes into the smallest group that
  * has room, so that large groups stay whole; if none has, it takes hosts from
  * the largest groups on. On a ring it takes the stretch of neighbours that leaves
@@ -10,6 +10,7 @@
  */
 #include "controller/plan/plan.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ struct place_candidate {
 
 struct place_search {
 	const struct model_fabric *f;
-	const struct place_request *demand;
+	struct place_request *demand;
 	const bool *usable, *busy;
 	int n;
 	struct place_candidate *v;	/* in order of hosts */
@@ -44,20 +45,18 @@ static int ports_with_light(const struct model_fabric *f, int host)
 	return n;
 }
 
-/* A request counts hosts as ranks, and its topology is mostly auto: neither goes
- * with ranks inside hosts. */
 static bool may_run(const struct model_fabric *f, const struct place_request *w, int host)
 {
 	int ports = ports_with_light(f, host);
 
-	return ports > 0 && ports >= w->min_ports && !f->hosts[host].inside;
+	return ports > 0 && ports >= w->min_ports;
 }
 
 bool place_alike(const struct model_fabric *f, int a, int b)
 {
 	const struct model_host *x = &f->hosts[a], *y = &f->hosts[b];
 
-	if (x->n_ports != y->n_ports) {
+	if (x->n_ports != y->n_ports || x->ranks != y->ranks) {
 		return false;
 	}
 	for (int i = 0; i < x->n_ports; i++) {
@@ -161,26 +160,113 @@ static int too_few(const struct place_request *w, int have, int ever, const char
 		       "%d %s are free", w->n, have, ever, what);
 }
 
-static int place_any(struct place_search *s, int *out, struct err *err)
+/* min_ports becomes at least what any node of the topology needs: one of a wrong size is the
+ * fabric's to refuse. Its size bounds what building it costs. *fits: it has a node a host. */
+static int need_degree(struct place_request *w, bool *fits, struct err *err)
 {
-	int ever = 0, rc = 0;
+	struct topo *t;
+	int64_t nodes = w->n, arcs = 0;
+	int rc = 0, *degree;
 
-	s->v = x_new((size_t)s->f->n_hosts + 1, sizeof(*s->v));
+	*fits = true;
+	if (!w->topology || !w->topology[0] || strcmp(w->topology, "auto") == 0) {
+		return 0;
+	}
+	if (!model_is_arcs(w->topology)) {
+		rc = topo_parse_size(w->topology, &nodes, &arcs, err);
+	}
+	*fits = nodes == w->n;
+	if (rc || nodes != w->n || arcs > MODEL_MAX_PORTS ||
+	    (rc = model_topology(w->topology, &t, NULL, err))) {
+		return rc;
+	}
+	degree = x_new(2 * (size_t)topo_n(t), sizeof(*degree));
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *x = topo_arc(t, a);
+
+		degree[2 * x->src] += x->src != x->dst;
+		degree[2 * x->dst + 1] += x->src != x->dst;
+	}
+	for (int i = 0; i < 2 * topo_n(t); i++) {
+		w->min_ports = degree[i] > w->min_ports ? degree[i] : w->min_ports;
+	}
+	free(degree);
+	topo_free(t);
+	return 0;
+}
+
+/* Free hosts of so many ranks into s->v. Returns how many there are in all. */
+static int collect(struct place_search *s, int ranks)
+{
+	int ever = 0;
+
+	s->n = 0;
 	for (int h = 0; h < s->f->n_hosts; h++) {
-		if (may_run(s->f, s->demand, h)) {
+		if (s->f->hosts[h].ranks == ranks && may_run(s->f, s->demand, h)) {
 			ever++;
 			if (is_free(s, h)) {
-				s->v[s->n++].host = h;
+				s->v[s->n++] = (struct place_candidate){ .host = h };
 			}
 		}
 	}
-	if (s->n < s->demand->n) {
-		rc = too_few(s->demand, s->n, ever, "with enough ports", err);
+	return ever;
+}
+
+/* The next number of ranks that hosts have, more than `after`, or fewer; 0: none. */
+static int next_ranks(const struct model_fabric *f, int after, bool fewer)
+{
+	int next = 0;
+
+	for (int h = 0; h < f->n_hosts; h++) {
+		int r = f->hosts[h].ranks;
+
+		if (fewer ? r < after && r > next : r > after && (!next || r < next)) {
+			next = r;
+		}
 	}
-	if (rc == 0) {
+	return next;
+}
+
+/* Hosts of equally many ranks, as few where hosts are counted, else as many as there are ever
+ * enough hosts of. */
+static int place_any(struct place_search *s, int *out, struct err *err)
+{
+	struct place_request *w = s->demand;
+	const int ranks = w->ranks, n = w->n, ports = w->min_ports;
+	int most = -1, rc = 0, r = ranks ? INT_MAX : 0;
+
+	s->v = x_new((size_t)s->f->n_hosts + 1, sizeof(*s->v));
+	while ((r = next_ranks(s->f, r, ranks > 0)) > 0) {
+		int ever, wrong;
+		bool fits;
+
+		if (ranks && (ranks % r || ranks / r < 2)) {
+			continue;
+		}
+		w->n = ranks ? ranks / r : n;
+		w->min_ports = ports;
+		if ((wrong = need_degree(w, &fits, err))) {
+			rc = wrong;
+			break;
+		}
+		if (ranks && !fits) {
+			continue;
+		}
+		ever = collect(s, r);
+		if (ever > most) {
+			most = ever;
+			rc = s->n < w->n ? too_few(w, s->n, ever, "with enough ports", err) : 0;
+		}
+		if (ever >= w->n) {
+			break;
+		}
+	}
+	if (rc == 0 && most < 0) {
+		rc = err_set(err, WEFT_EINVAL, "%d ranks are not those of two or more hosts of "
+			     "equally many%s", ranks,
+			     w->topology && w->topology[0] ? ", nodes of the topology" : "");
+	} else if (rc == 0) {
 		find_groups(s);
-	}
-	if (rc == 0) {
 		choose(s, out);
 	}
 	free(s->v);
@@ -192,7 +278,15 @@ static int place_any(struct place_search *s, int *out, struct err *err)
 static int place_named(const struct place_search *s, int *out, struct err *err)
 {
 	const struct place_request *w = s->demand;
+	int ranks = 0;
 
+	for (int i = 0; i < w->n; i++) {
+		ranks += s->f->hosts[w->hosts[i]].ranks;
+	}
+	if (w->ranks && w->ranks != ranks) {
+		return err_set(err, WEFT_EINVAL, "%d ranks are wanted, and the hosts have %d",
+			       w->ranks, ranks);
+	}
 	for (int i = 0; i < w->n; i++) {
 		int h = w->hosts[i];
 
@@ -246,57 +340,30 @@ static int place_on_ring(const struct place_search *s, int *out, struct err *err
 	return 0;
 }
 
-/* min_ports becomes at least what any node of the topology needs: one of a wrong size is the
- * fabric's to refuse. Its size bounds what building it costs. */
-static int need_degree(struct place_request *w, struct err *err)
-{
-	struct topo *t;
-	int64_t nodes = w->n, arcs = 0;
-	int rc = 0, *degree;
-
-	if (!w->topology || !w->topology[0] || strcmp(w->topology, "auto") == 0) {
-		return 0;
-	}
-	if (!model_is_arcs(w->topology)) {
-		rc = topo_parse_size(w->topology, &nodes, &arcs, err);
-	}
-	if (rc || nodes != w->n || arcs > MODEL_MAX_PORTS ||
-	    (rc = model_topology(w->topology, &t, NULL, err))) {
-		return rc;
-	}
-	degree = x_new(2 * (size_t)topo_n(t), sizeof(*degree));
-	for (int a = 0; a < topo_m(t); a++) {
-		const struct topo_arc *x = topo_arc(t, a);
-
-		degree[2 * x->src] += x->src != x->dst;
-		degree[2 * x->dst + 1] += x->src != x->dst;
-	}
-	for (int i = 0; i < 2 * topo_n(t); i++) {
-		w->min_ports = degree[i] > w->min_ports ? degree[i] : w->min_ports;
-	}
-	free(degree);
-	topo_free(t);
-	return 0;
-}
-
 int place_job(const struct model_fabric *f, const struct place_request *demand, const bool *usable,
-	      const bool *busy, int *out, struct err *err)
+	      const bool *busy, int **out, int *n, struct err *err)
 {
 	struct place_request want = *demand;
 	struct place_search s = { .f = f, .demand = &want, .usable = usable, .busy = busy };
-	int rc = demand->ring >= 0 ? 0 : need_degree(&want, err);
+	bool fits;
+	int rc;
 
-	if (rc) {
-		return rc;
-	}
-
-	if (demand->n < 2) {
+	*out = NULL;
+	if (demand->n < 2 && (demand->hosts || !demand->ranks)) {
 		return err_set(err, WEFT_EINVAL, "a collective needs at least two hosts");
 	}
-	if (demand->hosts) {
-		return place_named(&s, out, err);
+	if (demand->hosts && demand->ring < 0 && (rc = need_degree(&want, &fits, err))) {
+		return rc;
 	}
-	return demand->ring >= 0 ? place_on_ring(&s, out, err) : place_any(&s, out, err);
+	*out = x_new((size_t)f->n_hosts + 1, sizeof(**out));
+	rc = demand->hosts ? place_named(&s, *out, err)
+	     : demand->ring >= 0 ? place_on_ring(&s, *out, err) : place_any(&s, *out, err);
+	*n = want.n;
+	if (rc) {
+		free(*out);
+		*out = NULL;
+	}
+	return rc;
 }
 
 /* ---- spares -------------------------------------------------------------- */
@@ -313,7 +380,8 @@ static int find_spare(const struct place_search *s, const bool *taken, int gone)
 		if (place_alike(s->f, h, gone)) {
 			return h;
 		}
-		if (best < 0 && ports_with_light(s->f, h) >= ports_with_light(s->f, gone)) {
+		if (best < 0 && s->f->hosts[h].ranks == s->f->hosts[gone].ranks &&
+		    ports_with_light(s->f, h) >= ports_with_light(s->f, gone)) {
 			best = h;
 		}
 	}
@@ -323,7 +391,8 @@ static int find_spare(const struct place_search *s, const bool *taken, int gone)
 int place_spare(const struct model_fabric *f, const struct place_request *demand, const int *now,
 		const bool *usable, const bool *busy, int *out, struct err *err)
 {
-	const struct place_search s = { .f = f, .demand = demand, .usable = usable, .busy = busy };
+	struct place_request want = *demand;
+	const struct place_search s = { .f = f, .demand = &want, .usable = usable, .busy = busy };
 	bool *taken = x_new((size_t)f->n_hosts + 1, sizeof(*taken));
 	int rc = 0;
 

@@ -581,23 +581,25 @@ bool plan_file_is(const void *data, size_t len);
 /* Which hosts a requested job gets. Deterministic: the same fabric, hosts and
  * demand give the same hosts. */
 struct place_request {
-	int n;			/* ranks */
+	int n;			/* hosts; 0: of `ranks` */
+	int ranks;		/* of all hosts together, which have equally many; 0: any */
 	int ring;		/* device, or -1: on switches */
 	int min_ports;		/* of each host, with fibres both ways */
 	const char *topology;	/* that hosts must have the ports for; NULL, "" or "auto": any */
 	const int *hosts;	/* [n] these and no others, or NULL: any */
 };
 
-/* True for hosts whose ports go to the same devices, one by one. */
+/* True for hosts of as many ranks whose ports go to the same devices, one by one. */
 bool place_alike(const struct model_fabric *f, int a, int b);
 
 /*
  * Chooses demand->n hosts among those that are usable[host] (NULL: all) and,
- * on switches, not in `busy` (NULL: none); out[n] in rank order.
+ * on switches, not in `busy` (NULL: none); out[*n] in rank order, free().
  *
- * On switches, hosts whose ports go to the same devices in the same way are a
- * group; the smallest group that is large enough is taken, so that large ones
- * stay whole, and of equal ones the first. When no group is large enough,
+ * On switches they have equally many ranks inside: as few as there are ever enough hosts of,
+ * where hosts are counted, and as many, where ranks are. Of these, hosts whose ports go to the same
+ * devices in the same way are a group; the smallest group that is large enough is taken, so that
+ * large ones stay whole, and of equal ones the first. When no group is large enough,
  * hosts are taken group by group, the largest first. On a ring they are the
  * stretch of neighbours that leaves the fewest unused nodes between them.
  *
@@ -605,7 +607,7 @@ bool place_alike(const struct model_fabric *f, int a, int b);
  * WEFT_EINVAL: never enough, also if all were free. O(hosts log hosts).
  */
 int place_job(const struct model_fabric *f, const struct place_request *demand, const bool *usable,
-	      const bool *busy, int *out, struct err *err);
+	      const bool *busy, int **out, int *n, struct err *err);
 
 /*
  * Hosts for a job whose hosts now[demand->n] are not all usable: each that is

@@ -5,18 +5,20 @@
 # tests/sim/stories/job_stories.c has those that are timed, drained, dead, and switches
 # that are away.
 source "$(dirname "$0")/../lib.sh"
-emulator ocs0 polatis-scpi 16x16 || exit 1
-# Eight hosts with two ports each; h0 and h1 belong to the operator's own job.
+emulator ocs0 polatis-scpi 20x20 || exit 1
+# Eight hosts with two ports each; h0 and h1 belong to the operator's own job. Two servers.
 cat >"$T/fabric.yaml" <<END
 weft: 1
 fabric: shared
 hosts:
   - { name: "h[0-7]", ports: "p[0-1]", rate: 100Gbps, reactivation: 1ms }
+  - { name: "g[0-1]", ports: "p[0-1]", rate: 100Gbps, reactivation: 1ms, inside: "Cap(Star(4),50)" }
 switches:
-  - { name: ocs0, size: 16x16, driver: polatis-scpi, address: "${ADDR[ocs0]}",
+  - { name: ocs0, size: 20x20, driver: polatis-scpi, address: "${ADDR[ocs0]}",
       timeout: 1s, options: { gap_ms: 1, settle_ms: 20 } }
 fibres:
   - { from: "h[0-7].p[0-1]", to: "ocs0.[1-16]" }
+  - { from: "g[0-1].p[0-1]", to: "ocs0.[17-20]" }
 jobs:
   - { name: own, nodes: "h[0-1]", collective: allreduce, size: 1MB }
 END
@@ -50,6 +52,22 @@ tap "and does not touch the job"
 
 expect 65 "more hosts than there are" weft job request --count 9 -c allgather --size 1MB
 has err "says how many there are" 'there are 8 with enough ports'
+
+# Servers, by all their ranks.
+expect 0 "eight ranks" weft job request g --ranks 8 -c allreduce --size 1MB --format json
+[[ $(jq -r '.state + " " + (.nodes | join(","))' "$T/out") == "running g0,g1" ]]
+tap "are two servers of four"
+expect 0 "their schedule" weft schedule verify --job g --format json
+[[ $(jq .nodes "$T/out") == 8 ]]
+tap "has all of them"
+expect 0 "eight more wait" weft job request g2 --ranks 8 -c allreduce --size 1MB --no-wait
+state g2 queued && [[ $(job g2 | jq -r .problem) == "2 hosts are wanted, and 0 of 2 with enough ports are free" ]]
+tap "for the servers"
+expect 0 "these are given back" weft job release g
+wait_for 10 state g2 running
+tap "and taken"
+expect 0 "at the end, too" weft job release g2
+expect 64 "one count is enough" weft job request --count 2 --ranks 8 -c allgather --size 1MB
 
 # No room: the queue.
 weft job request b --count 4 -c allgather --size 1MB >"$T/b" 2>&1 &

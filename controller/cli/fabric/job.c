@@ -131,10 +131,11 @@ static int read_repair(const char *word, Weft__V1__JobRepair *out, struct err *e
 /* Numbers of the request that options give. */
 static int read_numbers(const struct cli *c, Weft__V1__RequestJobRequest *q, struct err *err)
 {
-	int64_t count = 0, ports = 0, channels = 0, priority = 0;
+	int64_t count = 0, ranks = 0, ports = 0, channels = 0, priority = 0;
 	int r;
 
 	if ((r = cli_opt_int(c, "count", 2, MODEL_MAX_HOSTS, &count, err)) ||
+	    (r = cli_opt_int(c, "ranks", 2, MODEL_MAX_HOSTS, &ranks, err)) ||
 	    (r = cli_opt_int(c, "min-ports", 1, MODEL_MAX_PORTS, &ports,
 			     err)) ||
 	    (r = cli_opt_int(c, "channels", 1, MODEL_MAX_CHANNELS, &channels,
@@ -148,6 +149,7 @@ static int read_numbers(const struct cli *c, Weft__V1__RequestJobRequest *q, str
 		return r;
 	}
 	q->count = (int32_t)count;
+	q->ranks = (int32_t)ranks;
 	q->min_ports = (int32_t)ports;
 	q->channels = (int32_t)channels;
 	q->priority = (int32_t)priority;
@@ -201,7 +203,7 @@ static int read_ports(const struct cli *c, Weft__V1__RequestJobRequest *q, char 
 }
 
 /* The hosts are named (--nodes, expanded here from gpu[00-03]) or counted
- * (--count), never both. A name is made up by weftd without one. */
+ * (--count, --ranks), never both. A name is made up by weftd without one. */
 int cmd_job_request(struct cli *c, struct err *err)
 {
 	Weft__V1__RequestJobRequest q = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
@@ -213,9 +215,9 @@ int cmd_job_request(struct cli *c, struct err *err)
 	    (r = cli_need(c, "size", err)) || (r = read_numbers(c, &q, err))) {
 		return r;
 	}
-	if (cli_has(c, "nodes") == (q.count > 0)) {
-		return err_set(err, WEFT_EUSAGE, "weft job request: give "
-			       "--nodes or --count, and not both");
+	if (cli_has(c, "nodes") + (q.count > 0) + (q.ranks > 0) != 1) {
+		return err_set(err, WEFT_EUSAGE, "weft job request: give one of --nodes, --count "
+			       "and --ranks");
 	}
 	if (cli_has(c, "nodes")) {
 		r = model_expand(cli_opt(c, "nodes"), MODEL_MAX_HOSTS, &names, &n, err);

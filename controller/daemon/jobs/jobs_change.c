@@ -24,11 +24,6 @@
 
 #define NAMES_MAX 160		/* bytes of names in the comment of a change */
 
-static int n_wanted(const struct job *j)
-{
-	return j->req->n_nodes ? (int)j->req->n_nodes : j->req->count;
-}
-
 /* ---- the end ------------------------------------------------------------- */
 
 /* Not the job's fault: it stays where it was, and is tried again. */
@@ -276,27 +271,26 @@ static bool make_room(struct jobs *jobs, struct job *j)
 {
 	struct job **others = x_new(jobs->v.n + 1, sizeof(struct job *));
 	const char **names = x_new(jobs->v.n + 1, sizeof(*names));
-	int n = n_wanted(j);
-	int *hosts = x_new((size_t)n + 1, sizeof(*hosts));
 	int n_others = j->req->ring[0] ? 0 : collect_preemptible(jobs, j, others);
 	bool found = false;
 
 	for (int k = 1; k <= n_others && !found; k++) {
 		struct err err = { 0 };
 		struct job_view v;
+		int *hosts, n;
 
 		names[k - 1] = others[k - 1]->s.name;
 		job_view_init(&v, jobs);
 		job_view_mark(&v, jobs, names, k);
-		found = job_find_place(&v, j, hosts, &err) == 0;
+		found = job_find_place(&v, j, &hosts, &n, &err) == 0;
 		if (found) {
 			end_preempted(v.f, others, k, hosts, n, j);
 		}
 		job_view_fini(&v);
+		free(hosts);
 	}
 	free(others);
 	free(names);
-	free(hosts);
 	return found;
 }
 
@@ -372,16 +366,14 @@ static void collect_queue(const struct jobs *jobs, job_list *out)
 /* The names of its hosts, owned by the caller; NULL: the errors of job_find_place. */
 static char *place(struct job_view *v, const struct job *j, struct err *err)
 {
-	const int n = n_wanted(j);
-	int *hosts;
+	int *hosts, n;
 	char *names;
 
 	if (j->req->n_circuits > 0) {
 		return circuits_check(v, j->jobs, j->s.name, j->req, err) ? NULL
 									   : circuits_hosts(v, j);
 	}
-	hosts = x_new((size_t)n + 1, sizeof(*hosts));
-	names = job_find_place(v, j, hosts, err) ? NULL : job_node_names(v->f, hosts, n);
+	names = job_find_place(v, j, &hosts, &n, err) ? NULL : job_node_names(v->f, hosts, n);
 	free(hosts);
 	return names;
 }

@@ -269,12 +269,14 @@ static bool *find_busy(const struct job_view *v, const struct job *j)
 	return busy;
 }
 
-int job_find_place(const struct job_view *v, const struct job *j, int *out, struct err *err)
+int job_find_place(const struct job_view *v, const struct job *j, int **out, int *n,
+		   struct err *err)
 {
 	const Weft__V1__RequestJobRequest *q = j->req;
 	struct place_request w = {
 		.n = q->n_nodes ? (int)q->n_nodes : q->count,
 		.ring = q->ring[0] ? model_find_device(v->f, q->ring) : -1,
+		.ranks = q->ranks,
 		.min_ports = q->min_ports,
 		.topology = q->topology,
 	};
@@ -282,6 +284,7 @@ int job_find_place(const struct job_view *v, const struct job *j, int *out, stru
 	int *hosts = x_new(q->n_nodes + 1, sizeof(*hosts));
 	int r = 0;
 
+	*out = NULL;
 	for (size_t i = 0; i < q->n_nodes && r == 0; i++) {
 		hosts[i] = model_find_host(v->f, q->nodes[i]);
 		if (hosts[i] < 0) {
@@ -294,7 +297,7 @@ int job_find_place(const struct job_view *v, const struct job *j, int *out, stru
 	}
 	w.hosts = q->n_nodes ? hosts : NULL;
 	if (r == 0) {
-		r = place_job(v->f, &w, v->usable, busy, out, err);
+		r = place_job(v->f, &w, v->usable, busy, out, n, err);
 	}
 	free(busy);
 	free(hosts);

@@ -73,9 +73,10 @@ static int check_counts(const Weft__V1__RequestJobRequest *q, struct err *err)
 /* Circuits are all that a job of circuits has. */
 static int check_kind(const Weft__V1__RequestJobRequest *q, struct err *err)
 {
-	const bool hosts = q->n_nodes > 0 || q->count || q->collective[0] || q->size_bytes ||
-			   q->topology[0] || q->algorithm[0] || q->min_ports || q->ring[0] ||
-			   q->channels || q->n_ports > 0 || q->port_count || q->repair;
+	const bool hosts = q->n_nodes > 0 || q->count || q->ranks || q->collective[0] ||
+			   q->size_bytes || q->topology[0] || q->algorithm[0] || q->min_ports ||
+			   q->ring[0] || q->channels || q->n_ports > 0 || q->port_count ||
+			   q->repair;
 
 	if (q->n_circuits > 0 && hosts) {
 		return err_set(err, WEFT_EINVAL, "circuits: a job of circuits has no hosts, "
@@ -126,7 +127,11 @@ static int check_ports(const struct model_fabric *f, const Weft__V1__RequestJobR
 /* What can be checked of a collective without a fabric. */
 static int check_numbers(const Weft__V1__RequestJobRequest *q, struct err *err)
 {
-	if (q->n_nodes == 0 && (q->count < 2 || q->count > MODEL_MAX_HOSTS)) {
+	if (q->ranks < 0 || q->ranks > MODEL_MAX_HOSTS || (q->ranks && (q->count || q->ring[0]))) {
+		return err_set(err, WEFT_EINVAL, "ranks: %d is not 2 to %d, or is beside count or "
+			       "ring", q->ranks, MODEL_MAX_HOSTS);
+	}
+	if (q->n_nodes == 0 && !q->ranks && (q->count < 2 || q->count > MODEL_MAX_HOSTS)) {
 		return err_set(err, WEFT_EINVAL, "count: %d is not 2 to %d",
 			       q->count, MODEL_MAX_HOSTS);
 	}

@@ -208,9 +208,10 @@ void job_view_mark_queued(struct job_view *v, const struct jobs *jobs);
 void job_view_mark_job(struct job_view *v, const struct job *j);
 /* Whether a device that hosts of these names have ports on did not answer. O(ports). */
 bool job_is_silent(const struct job_view *v, const char *nodes);
-/* Hosts for the job into out, which has room for all of them, as place_job finds
- * them. WEFT_EINFEASIBLE: not now; WEFT_EINVAL: the fabric lacks what it names. */
-int job_find_place(const struct job_view *v, const struct job *j, int *out, struct err *err);
+/* Hosts for the job, (*out)[*n], as place_job finds them; free(). NULL on error.
+ * WEFT_EINFEASIBLE: not now; WEFT_EINVAL: the fabric lacks what it names. */
+int job_find_place(const struct job_view *v, const struct job *j, int **out, int *n,
+		   struct err *err);
 
 /* ---- jobs_circuits.c ---- */
 

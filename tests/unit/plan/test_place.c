@@ -13,8 +13,7 @@
 #include "controller/plan/plan.h"
 
 /* a0-a3 on s0 only, b0-b5 on s1 only, c0-c1 with two ports on both, d0
- * without fibres, e0-e1 on s0 with ranks inside, which nothing is placed on; r0-r5 on
- * a ring. */
+ * without fibres, e0-e1 on s0 with two ranks inside; r0-r5 on a ring. */
 static const char text[] =
 	"weft: 1\n"
 	"fabric: small\n"
@@ -80,19 +79,21 @@ static bool *flags(const struct model_fabric *f, const char *names,
 static void expect(const struct model_fabric *f, struct place_request w,
 		   const char *down, const char *busy, const char *want)
 {
-	int out[16];
+	int *out, n;
 	char got[128] = "";
 	struct err err = { 0 };
 
-	if (place_job(f, &w, flags(f, down, true), flags(f, busy, false), out,
-		      &err)) {
+	if (place_job(f, &w, flags(f, down, true), flags(f, busy, false), &out,
+		      &n, &err)) {
 		snprintf(got, sizeof(got), "%s", err.msg);
+		assert_null(out);
 	} else {
-		for (int i = 0; i < w.n; i++) {
+		for (int i = 0; i < n; i++) {
 			snprintf(got + strlen(got), sizeof(got) - strlen(got),
 				 "%s%s", i ? " " : "", f->hosts[out[i]].name);
 		}
 	}
+	free(out);
 	assert_string_equal(got, want);
 }
 
@@ -181,6 +182,39 @@ static void test_spares(void **state)
 		     "no host is free in the place of c0");
 }
 
+/* Servers where ranks are counted, or named; where hosts are counted those of one rank, unless
+ * there are never enough of these. */
+static void test_ranks(void **state)
+{
+	const struct model_fabric *f = *state;
+	const int named[] = { model_find_host(f, "e1"), model_find_host(f, "a0") };
+	struct place_request w = { .ranks = 4, .ring = -1 };
+
+	expect(f, w, "", "", "e0 e1");
+	expect(f, w, "", "e1", "2 hosts are wanted, and 1 of 2 with enough ports are free");
+	w.topology = "K(2)";
+	expect(f, w, "", "", "e0 e1");
+	w.topology = "Multi(K(2),2)";
+	expect(f, w, "", "", "2 hosts are wanted, and there are 0 with enough ports");
+	w.topology = "K(3)";
+	expect(f, w, "", "", "4 ranks are not those of two or more hosts of equally many, "
+	       "nodes of the topology");
+	w = (struct place_request){ .ranks = 6, .ring = -1 };
+	expect(f, w, "", "", "b0 b1 b2 b3 b4 b5");
+	w.ranks = 3;
+	expect(f, w, "", "", "a0 a1 a2");
+	w.ranks = 1;
+	expect(f, w, "", "", "1 ranks are not those of two or more hosts of equally many");
+	w = SWITCHED(2);
+	w.hosts = named;
+	expect(f, w, "", "", "e1 a0");
+	w.ranks = 3;
+	expect(f, w, "", "", "e1 a0");
+	w.ranks = 4;
+	expect(f, w, "", "", "4 ranks are wanted, and the hosts have 3");
+	expect_spare(f, "e0 e1", "e1", "e0 e1", "no host is free in the place of e1");
+}
+
 static void test_named(void **state)
 {
 	const struct model_fabric *f = *state;
@@ -224,6 +258,7 @@ int main(void)
 		cmocka_unit_test(test_across_groups),
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_named),
+		cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_spares),
 	};
