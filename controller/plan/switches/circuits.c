@@ -9,7 +9,8 @@
  * port can be joined to any receive port. A circuit that is already there
  * and joins a wanted pair is kept; the flow's costs count the others, so for
  * one or two sites the number of moved circuits is the least possible; for
- * more, switch_assignment.c looks for fewer. One that is intended and missing is made
+ * more, switch_assignment.c looks for fewer. The first circuits of a Cayley graph go
+ * to sites by generators. One that is intended and missing is made
  * again where it was.
  *
  * A circuit of an any-to-any (duplex) switch serves an arc and its way back.
@@ -703,6 +704,71 @@ done:
 	return rc;
 }
 
+/* The first site with a port each way of every rank for one more permutation, or -1. */
+static int site_for_all(const struct plan_assignment *s, const int *used)
+{
+	for (int site = 0; site < s->n_sites; site++) {
+		bool room = true;
+
+		for (int r = 0; r < s->n_ranks && room; r++) {
+			int cell = r * s->n_sites + site;
+
+			room = used[site] < s->tx[cell] && used[site] < s->rx[cell];
+		}
+		if (room) {
+			return site;
+		}
+	}
+	return -1;
+}
+
+/* Where nothing is lit and a group takes each rank to each other, as that of a Cayley graph does:
+ * whole orbits of arcs to sites. Such an orbit is a permutation of the ranks, and another topology
+ * that has it leaves its site as it is. False: there is no group, or no room. */
+static bool split_by_orbits(struct circuit_work *w, const struct plan_assignment *s)
+{
+	struct topo_group *group = NULL;
+	struct topo_action *action = NULL;
+	int *used = x_new((size_t)s->n_sites + 1, sizeof(*used)), *site, n;
+	bool fits = topo_group_find(w->topo, &group, NULL) == 0 && group &&
+		    topo_group_orbits(group) == 1 &&
+		    topo_action_new(w->topo, group, &action, NULL) == 0;
+
+	n = fits ? topo_action_orbits(action) : 0;
+	site = x_new((size_t)n + 1, sizeof(*site));
+	for (int o = 0; o < n && fits; o++) {
+		const struct topo_arc *arc = topo_arc(w->topo, topo_action_first(action, o));
+
+		site[o] = arc->src == arc->dst ? s->n_sites : site_for_all(s, used);
+		fits = site[o] >= 0;
+		used[fits ? site[o] : 0]++;
+	}
+	for (int a = 0; a < topo_m(w->topo) && fits; a++) {
+		const struct topo_arc *arc = topo_arc(w->topo, a);
+		int at = site[topo_action_orbit(action, a)];
+
+		if (at < s->n_sites) {
+			++*cell(w, w->give, find_demand(w, arc->src, arc->dst), at);
+		}
+	}
+	topo_action_free(action);
+	topo_group_free(group);
+	free(used);
+	free(site);
+	return fits;
+}
+
+/* Nothing of the job is there, nor intended. */
+static bool is_new(const struct circuit_work *w)
+{
+	bool any = w->out.n > 0;
+
+	for (int c = 0; c < w->n_demands * w->n_sites && !any; c++) {
+		any = w->have[c] || w->lost[c];
+	}
+	return !any;
+}
+
 /* One site after the other. */
 static int split_in_turn(struct circuit_work *w, struct err *err)
 {
@@ -805,8 +871,7 @@ int plan_assignment_kept(const struct plan_assignment *s, const int *give)
 	return n;
 }
 
-/* The most that can stay for each demand by itself. O(cells). */
-static int assignment_bound(const struct plan_assignment *s)
+int plan_assignment_bound(const struct plan_assignment *s)
 {
 	int n = 0;
 
@@ -826,7 +891,7 @@ static int assignment_bound(const struct plan_assignment *s)
 
 static bool may_be_exact(const struct circuit_work *w)
 {
-	return w->n_sites > 2 && !w->duplex && (int64_t)w->n_demands * w->n_sites <= MAX_EXACT;
+	return (int64_t)w->n_demands * w->n_sites <= MAX_EXACT;
 }
 
 /* *most: no spread keeps more circuits. */
@@ -834,16 +899,21 @@ static int split(struct circuit_work *w, int *most, struct err *err)
 {
 	struct circuit_tables t;
 	struct err own = { 0 };
-	int rc = split_in_turn(w, &own), r = 0;
-	bool exact = w->n_sites < 3 && !w->duplex;
+	int rc = 0, r = 0;
+	bool exact = w->n_sites < 3 && !w->duplex, many = w->n_sites > 2 && !w->duplex;
 
 	tables_init(&t, w);
-	*most = w->duplex ? max_pairs(w) : assignment_bound(&t.s);
+	if (!(many && is_new(w) && split_by_orbits(w, &t.s))) {
+		rc = split_in_turn(w, &own);
+	}
+	*most = w->duplex ? max_pairs(w) : plan_assignment_bound(&t.s);
 	if (rc == 0 && exact) {
 		*most = plan_assignment_kept(&t.s, w->give);
-	} else if (may_be_exact(w) &&
+	} else if (many && may_be_exact(w) &&
 		   (rc ? rc == WEFT_EINFEASIBLE : plan_assignment_kept(&t.s, w->give) < *most)) {
 		r = plan_assignment_exact(&t.s, rc == 0, w->give, most, err);
+	} else if (rc == 0 && many) {
+		plan_assignment_improve(&t.s, w->give, *most);
 	}
 	/* In turn is no proof that there is none. */
 	if (r == 0 && rc && !(rc == WEFT_EINFEASIBLE && is_spread(w))) {
