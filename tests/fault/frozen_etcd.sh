@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # A real etcd stands still (SIGSTOP), for less than its leader's lease: status, events and metrics are answered,
-# and how fast is told. FROZEN=SECONDS (3)
+# and how fast is told. Then for longer: weftd ends, and as its unit starts it again it answers from its own
+# store. FROZEN=SECONDS (3)
 source "$(dirname "$0")/../lib.sh"
 export FROZEN=${FROZEN:-3}
 
@@ -25,4 +26,32 @@ done <"$T/py"
 tap "all of it" $status
 ! grep 'leads no more' "$T/weftd.log"
 tap "and the same one leads"
+
+stop weftd
+DAEMON_OPTIONS=(--etcd "$ETCD" --lease 2)
+is_ready() { weft status --format json | jq -e '.state == "ready"'; }
+daemon && wait_for 30 is_ready
+tap "again, with a lease of 2 s"
+kill -STOP "${PID[etcd]}"
+weft drain h2 >"$T/out" 2>"$T/err" &
+PID[drain]=$!
+wait "${PID[weftd]}"
+[[ $? == 75 ]]
+tap "who does not know what etcd has when the lease is over ends"
+wait "${PID[drain]}"
+[[ $? == 69 ]]
+tap "what was asked for is not acknowledged"
+unset 'PID[drain]'
+ended=${EPOCHREALTIME/[.,]/}
+delay=$(sed -n 's/^RestartSec=\([0-9]*\)ms$/\1/p' "$TOP/configs/systemd/weftd.service")
+sleep "$(printf '0.%03d' "$delay")"
+daemon
+tap "its unit starts it again, and it answers"
+echo "# $(((${EPOCHREALTIME/[.,]/} - ended) / 1000)) ms after its end"
+expect 0 "from its own store" weft status --format json
+jq -e '.state == "standby" and .generation == 2 and any(.holds[]; .target == "h3")' "$T/out" >"$T/found"
+tap "as one that does not lead"
+kill -CONT "${PID[etcd]}"
+wait_for 30 is_ready
+tap "it leads when etcd goes on"
 finish
