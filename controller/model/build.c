@@ -141,7 +141,27 @@ bool build_labels(struct model_build *b, const char *object, const char *key,
 
 void tally_add(struct tally *t, const struct name *name)
 {
+	size_t len = strlen(t->others);
+
 	t->first = t->n++ ? t->first : name;
+	if (t->n > 1 && len + strlen(name->text) + MORE_MAX < sizeof(t->others)) {
+		snprintf(t->others + len, sizeof(t->others) - len, "%s%s", len ? ", " : " (and ",
+			 name->text);
+		t->n_named++;
+	}
+}
+
+const char *tally_others(struct tally *t)
+{
+	size_t len = strlen(t->others);
+	int more = t->n - 1 - t->n_named;
+
+	if (more > 0 && len > 0) {
+		snprintf(t->others + len, sizeof(t->others) - len, ", and %d more)", more);
+	} else if (len > 0) {
+		snprintf(t->others + len, sizeof(t->others) - len, ")");
+	}
+	return t->others;
 }
 
 const char *tally_more(int n, char buf[MORE_MAX])
@@ -158,11 +178,10 @@ bool build_is_taken(const struct model_build *b, const char *name)
 	return build_find(&b->f->hosts, name) >= 0 || build_find(&b->f->devices, name) >= 0;
 }
 
-void build_report_taken(struct model_build *b, const char *object, const struct tally *taken)
+void build_report_taken(struct model_build *b, const char *object, struct tally *taken)
 {
 	const struct conf_place *at;
 	const char *kind = "host";
-	char more[MORE_MAX];
 	int index;
 
 	if (taken->n == 0) {
@@ -178,20 +197,19 @@ void build_report_taken(struct model_build *b, const char *object, const struct 
 	}
 	conf_error(b->r, taken->first->at, WEFT_EINVAL,
 		   "%s: name '%s' is already a %s on line %d%s", object, taken->first->text, kind,
-		   at->line, tally_more(taken->n, more));
+		   at->line, tally_others(taken));
 }
 
 /* One error for all unknown names of a list, at the first of them, with the
  * nearest known name as a hint. The search is spared where the list of errors
  * had no room. */
-static void report_unknown(struct model_build *b, const char *object, const struct tally *unknown)
+static void report_unknown(struct model_build *b, const char *object, struct tally *unknown)
 {
 	struct nearest near;
 	struct err *e;
-	char more[MORE_MAX];
 
 	e = conf_error(b->r, unknown->first->at, WEFT_EINVAL, "%s: there is no host '%.64s'%s",
-		       object, unknown->first->text, tally_more(unknown->n, more));
+		       object, unknown->first->text, tally_others(unknown));
 	if (conf_error_kept(b->r, e)) {
 		nearest_init(&near, unknown->first->text);
 		for (size_t i = 0; i < b->hosts.n && i < MAX_SEARCHED; i++) {
@@ -206,7 +224,6 @@ int build_find_hosts(struct model_build *b, const char *object,
 {
 	struct tally unknown = { 0 }, twice = { 0 };
 	bool *seen = conf_arena_alloc(&b->r->work, b->hosts.n, sizeof(*seen));
-	char more[MORE_MAX];
 	int n = 0;
 
 	for (int i = 0; i < names->n; i++) {
@@ -226,7 +243,7 @@ int build_find_hosts(struct model_build *b, const char *object,
 	}
 	if (twice.n > 0) {
 		conf_error(b->r, twice.first->at, WEFT_EINVAL, "%s: nodes: %s is listed twice%s",
-			   object, twice.first->text, tally_more(twice.n, more));
+			   object, twice.first->text, tally_others(&twice));
 	}
 	*clean = unknown.n == 0 && twice.n == 0;
 	return n;

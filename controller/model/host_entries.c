@@ -171,7 +171,6 @@ static void read_ports(struct model_build *b, const char *object, const struct c
 {
 	const struct conf_value *ports = &v[HOST_PORTS];
 	struct tally twice = { 0 };
-	char more[MORE_MAX];
 
 	class->unsure = ports->node && !ports->ok;
 	if (!ports->node || !ports->ok) {
@@ -200,7 +199,7 @@ static void read_ports(struct model_build *b, const char *object, const struct c
 	}
 	if (twice.n > 0) {
 		conf_error(b->r, twice.first->at, WEFT_EINVAL, "%s: ports: '%s' is listed twice%s",
-			   object, twice.first->text, tally_more(twice.n, more));
+			   object, twice.first->text, tally_others(&twice));
 	}
 	if (!v[HOST_RATE].node) {
 		conf_error(b->r, ports->node->at, WEFT_EINVAL, "%s: ports without key 'rate'",

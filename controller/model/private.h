@@ -266,20 +266,24 @@ bool build_is_dead(const struct model_build *b, int port, bool tx);
 bool build_find_port(struct model_build *b, const char *object,
 		     const struct name *name, struct port_end *out);
 
-/* The same fault in many names of one list is one error with a count. */
+#define MORE_MAX 40
+
+/* The same fault in many names of one list is one error, which names those that it has room for. */
 struct tally {
-	int n;
+	int n, n_named;			/* n_named: in others */
 	const struct name *first;	/* borrowed */
+	char others[200];
 };
 
 void tally_add(struct tally *t, const struct name *name);
+/* "", or " (and h5, h6, and 20 more)", once all are added; in t. */
+const char *tally_others(struct tally *t);
 /* "", or " (and 3 more such)" for n = 4. Returns buf. */
-#define MORE_MAX 40
 const char *tally_more(int n, char buf[MORE_MAX]);
 
 /* True when a host or device has this name already. */
 bool build_is_taken(const struct model_build *b, const char *name);
-void build_report_taken(struct model_build *b, const char *object, const struct tally *taken);
+void build_report_taken(struct model_build *b, const char *object, struct tally *taken);
 
 /* Index in one of the fabric's maps, or -1. */
 int build_find(const struct strmap *map, const char *name);
