@@ -463,12 +463,50 @@ out:
 	return rc;
 }
 
+/* Whether the plan makes a circuit at the drained end of a trunk, whose light of now may only
+ * stay: then the trunk is taken from now on. */
+static bool makes_at_held(struct plan_ctx *ctx, const struct plan_circuit *c)
+{
+	const struct plan_light *seen = plan_observed(ctx, c->device);
+	bool found = false;
+
+	for (int t = 0; c->moved && t < ctx->fabric->n_trunks; t++) {
+		const struct model_trunk *x = &ctx->fabric->trunks[t];
+
+		if ((x->from_device == c->device && x->from_port == c->xc.out &&
+		     !plan_may_light(seen, false, false, c->xc.out)) ||
+		    (x->to_device == c->device && x->to_port == c->xc.in &&
+		     !plan_may_light(seen, false, true, c->xc.in))) {
+			ctx->trunk_taken[t] = found = true;
+		}
+	}
+	return found;
+}
+
+static bool shut_held(struct plan_ctx *ctx)
+{
+	bool found = false;
+
+	for (size_t j = 0; j < ctx->trunk_jobs.n; j++) {
+		const struct plan_job *pj = ctx->trunk_jobs.v[j];
+
+		for (int i = 0; i < pj->n_circuits; i++) {
+			found |= makes_at_held(ctx, &pj->circuits[i]);
+		}
+	}
+	return found;
+}
+
 int plan_trunk_light(struct plan_ctx *ctx, struct err *err)
 {
 	struct err again = { 0 };
 	bool weak = false;
 	int rc = ctx->trunk_jobs.n ? find_light(ctx, false, &weak, err) : 0;
 
+	/* Each round shuts a trunk or more. */
+	while (rc == 0 && shut_held(ctx)) {
+		rc = find_light(ctx, false, &weak, err);
+	}
 	if (!weak || find_light(ctx, true, &weak, &again)) {
 		return rc;
 	}

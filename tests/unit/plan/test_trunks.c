@@ -186,6 +186,66 @@ static void check_stays(const struct tight_fabric *t)
 	free(light);
 }
 
+#define TWO_TRUNKS(job)                                                         \
+	"weft: 1\nfabric: trunks\nhosts:\n"                                      \
+	"  - { name: 'a[0-1]', ports: p0, rate: 100Gbps }\n"                     \
+	"  - { name: 'b[0-1]', ports: p0, rate: 100Gbps }\n"                     \
+	"switches:\n"                                                            \
+	"  - { name: left, size: 4x4, driver: sim }\n"                           \
+	"  - { name: right, size: 4x4, driver: sim }\n"                          \
+	"fibres:\n"                                                              \
+	"  - { from: 'a[0-1].p0', to: 'left.[1-2]' }\n"                          \
+	"  - { from: 'b[0-1].p0', to: 'right.[1-2]' }\n"                         \
+	"  - { from: 'left.[3-4]', to: 'right.[3-4]' }\n"                        \
+	"jobs:\n  - { name: " #job ", nodes: 'a" #job ",b" #job                  \
+	"', collective: allreduce, size: 1MiB, topology: 'UniRing(1,2)' }\n"
+
+static int makes_at(const struct plan *p, int device, int in)
+{
+	int n = 0;
+
+	for (int i = 0; i < p->n_devices; i++) {
+		for (int k = 0; p->devices[i].device == device && k < p->devices[i].n_add; k++) {
+			n += p->devices[i].add[k].in == in;
+		}
+	}
+	return n;
+}
+
+/* The light of a job that ends leaves a drained trunk, and that of another does not take it. */
+static void nothing_is_made_at_a_drained_trunk(void **state)
+{
+	struct model_fabric *f = fabric_of(TWO_TRUNKS(0)), *g = fabric_of(TWO_TRUNKS(1));
+	struct plan *p = plan_of(f, NULL), *q;
+	struct plan_light *light = light_after(p), seen[2];
+	struct plan_base base = { .intent = light, .observed = seen };
+	int held = -1;
+
+	(void)state;
+	memcpy(seen, light, sizeof(seen));
+	for (int i = 0; i < light[1].n_xcs; i++) {
+		held = light[1].xcs[i].in >= 2 ? light[1].xcs[i].in : held;
+	}
+	assert_true(held >= 2);
+	q = plan_of(g, &base);
+	assert_int_equal(makes_at(q, 1, held), 1);
+	plan_free(q);
+	seen[1].held_in = &held;
+	seen[1].n_held_in = 1;
+	q = plan_of(g, &base);
+	assert_int_equal(makes_at(q, 1, held), 0);
+	check_light(q);
+	plan_free(q);
+	/* What it was lit for stays there. */
+	q = plan_of(f, &base);
+	assert_true(plan_is_empty(q));
+	plan_free(q);
+	free(light);
+	plan_free(p);
+	model_free(f);
+	model_free(g);
+}
+
 /* Planned in three orders of the jobs; with one wavelength less it is refused where
  * rwa proves that they do not fit. */
 static void check_tight(uint64_t seed, int sites)
@@ -377,6 +437,7 @@ static void any_mix_of_hosts_and_fibres(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_made_at_a_drained_trunk),
 		cmocka_unit_test(found_whenever_rwa_finds_it),
 		cmocka_unit_test(refusals_say_what_proves_them),
 		cmocka_unit_test(any_mix_of_hosts_and_fibres),
