@@ -326,6 +326,10 @@ struct apply_circuit {
  * asks this, or the counts that are made of it. O(log circuits), O(steps of open changes) more for
  * one that is not there. */
 struct apply_circuit apply_circuit(const struct apply *a, int device, struct optics_xc xc);
+/* How far a job's program on apply_devices(a)[device] is proven now, whatever others of the ring
+ * are; UNVERIFIED without an answer, unless it is loaded and its resonators hold their waves.
+ * O(log programs). */
+enum apply_level apply_program_level(const struct apply *a, int device, const char *job);
 /* True when a circuit that the device lists, and does not call blocked, has no light: it failed,
  * a port of it failed or is disabled, its monitors see no power, or its host hears nothing. O(log
  * silent circuits) while all ports are in use, else O(ports that the device tells of). */

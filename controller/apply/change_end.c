@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "controller/apply/private.h"
 #include "lib/base/alloc.h"
@@ -136,6 +137,7 @@ static void take_proof(struct apply_run *r)
 		proof = l->proofs[i] < proof ? l->proofs[i] : proof;
 	}
 	r->dev->proof = (enum apply_level)proof;
+	memset(r->dev->program_proofs, (int)r->proof, (size_t)l->programs.n);
 }
 
 /* Intent is the new one now, and what was proven is proven of it. */

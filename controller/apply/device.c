@@ -165,6 +165,7 @@ static void destroy(struct device *d)
 {
 	drv_snapshot_fini(&d->now.snap);
 	store_light_fini(&d->intent);
+	free(d->program_proofs);
 	vec_fini(&d->external);
 	free(d->now.silent);
 	free(d->losses);
@@ -485,8 +486,7 @@ int device_load_intent(struct device *d, struct err *err)
 	int rc = store_intent(d->a->store, d->name, &l, err);
 
 	if (rc == 0) {
-		store_light_fini(&d->intent);
-		d->intent = l;
+		device_take_intent(d, &l);
 		d->now.version = ++d->a->version;
 	}
 	return rc;

@@ -69,6 +69,53 @@ static void assess_program(struct device *d)
 	d->now.n_unexpected += has != NULL;
 }
 
+/* ---- programs of rings ------------------------------------------------------ */
+
+void device_take_intent(struct device *d, struct store_light *l)
+{
+	const struct ring_programs *now = &l->programs, *old = &d->intent.programs;
+	unsigned char *proofs = x_new((size_t)now->n + 1, sizeof(*proofs));
+
+	for (int i = 0; i < now->n; i++) {
+		const struct ring_program *was = ring_programs_find(old, now->v[i].name);
+
+		if (was && ring_program_equal(was, &now->v[i])) {
+			proofs[i] = d->program_proofs[was - old->v];
+		}
+	}
+	free(d->program_proofs);
+	d->program_proofs = proofs;
+	store_light_fini(&d->intent);
+	d->intent = *l;
+}
+
+/* Where a ring does not say which of its resonators hold no wave, any program may have them. */
+static void prove_programs(struct device *d)
+{
+	const struct drv_snapshot *s = &d->now.snap;
+	bool known = d->now.reachable && (s->n_unlocked == 0 || s->n_lost > 0);
+
+	for (int i = 0; i < d->intent.programs.n; i++) {
+		unsigned char *proof = &d->program_proofs[i];
+
+		if (!known || !ring_program_plays(&d->intent.programs.v[i], snap_program(s),
+						  s->lost, s->n_lost)) {
+			*proof = APPLY_UNVERIFIED;
+		} else if (*proof < APPLY_READ_BACK) {
+			*proof = APPLY_READ_BACK;
+		}
+	}
+}
+
+enum apply_level apply_program_level(const struct apply *a, int device, const char *job)
+{
+	const struct device *d = a->set->v[device];
+	const struct ring_programs *has = &d->intent.programs;
+	const struct ring_program *p = ring_programs_find(has, job);
+
+	return p ? (enum apply_level)d->program_proofs[p - has->v] : APPLY_UNVERIFIED;
+}
+
 /* ---- circuits ---------------------------------------------------------------- */
 
 static bool is_silent(const struct apply_device *a, const struct drv_xc *x)
@@ -198,6 +245,7 @@ void device_assess(struct device *d)
 	if (now->ever_read) {
 		count_bad_ports(now);
 		assess_program(d);
+		prove_programs(d);
 		assess_circuits(d, &lit);
 	}
 	/* Proof is lost with the light or the session, and comes back only

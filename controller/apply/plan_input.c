@@ -37,6 +37,7 @@ static void light_fini(struct plan_light *l)
 	free((void *)l->bad_in);
 	free((void *)l->bad_out);
 	free((void *)l->dead);
+	free((void *)l->lost);
 	free((void *)l->losses);
 	free((void *)l->powers);
 }
@@ -178,6 +179,17 @@ static void copy_dead(const struct drv_snapshot *s, struct plan_light *out)
 	out->n_dead = n;
 }
 
+static void copy_lost(const struct drv_snapshot *s, struct plan_light *out)
+{
+	struct ring_fault *lost = x_new((size_t)s->n_lost + 1, sizeof(*lost));
+
+	if (s->n_lost) {
+		memcpy(lost, s->lost, (size_t)s->n_lost * sizeof(*lost));
+	}
+	out->lost = lost;
+	out->n_lost = s->n_lost;
+}
+
 static int by_xc(const void *a, const void *b)
 {
 	const struct plan_known_loss *x = a, *y = b;
@@ -259,6 +271,7 @@ static void fill_observed(const struct device *d, struct plan_light *out)
 	copy_silent(&d->now, out);
 	copy_fixed(s, out);
 	copy_dead(s, out);
+	copy_lost(s, out);
 	copy_losses(d, out);
 	copy_powers(d, out);
 	copy_bad_ports(s, out);

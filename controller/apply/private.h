@@ -91,6 +91,7 @@ struct device {
 	int lines, lines_dropped;	/* audit of the running one */
 	struct apply_device now;	/* strings are name and driver above */
 	struct store_light intent;	/* committed; circuits sorted */
+	unsigned char *program_proofs;	/* [intent.programs.n] enum apply_level, as `proof` */
 	enum apply_level proof;		/* by the last change, as far as later
 					 * readings have not refuted it */
 	bool unsaved;			/* now.snap is not in the store yet */
@@ -135,6 +136,9 @@ void device_cancel(struct device *d);
 
 /* Takes the committed intent from the store again; on an error it stays. */
 int device_load_intent(struct device *d, struct err *err);
+/* Makes the light of l (taken over) the intent; programs that stay the same stay proven. health.c
+ */
+void device_take_intent(struct device *d, struct store_light *l);
 /* Compares the last reading with intent and open changes: counts circuits by their health and
  * those that are unexpected, and lowers the level to what still holds. health.c
  * O((circuits + steps of open changes) log circuits). */

@@ -56,6 +56,19 @@ static bool is_new_fault(const struct model_device *ring,
 	return false;
 }
 
+/* A program of the intent that is not loaded, or has resonators that hold no wave. */
+static uint64_t mix_programs(uint64_t hash, int device, const struct plan_light *intent,
+			     const struct plan_light *seen)
+{
+	for (int i = 0; seen->known && intent->programs && i < intent->programs->n; i++) {
+		if (!ring_program_plays(&intent->programs->v[i], seen->programs, seen->lost,
+					seen->n_lost)) {
+			hash = mix(mix(hash + 1, device), i);
+		}
+	}
+	return hash;
+}
+
 uint64_t plan_failed_circuits(const struct model_fabric *fabric, const struct plan_base *base)
 {
 	/* Those that the file marks are looked into by plan_degraded. */
@@ -70,6 +83,7 @@ uint64_t plan_failed_circuits(const struct model_fabric *fabric, const struct pl
 				hash = mix_part(mix(hash + 1, d), &seen->dead[i]);
 			}
 		}
+		hash = mix_programs(hash, d, intent, seen);
 		for (int i = 0; seen->known && i < intent->n_xcs; i++) {
 			if (plan_has_died(seen, fabric->devices[d].any_to_any, intent->xcs[i])) {
 				hash = mix(hash + 1, d);
@@ -200,17 +214,32 @@ static void plan_again(const struct plan_ctx *ctx, const struct plan_job *pj,
 	free(again.topology);
 }
 
+/* Why the job's program does not play, though nothing that it needs has failed. */
+static void silent_program(const struct plan_light *seen, const struct ring_program *p,
+			   struct err *why)
+{
+	if (ring_program_plays(p, seen->programs, NULL, 0)) {
+		err_set(why, WEFT_EUNAVAIL, "resonators of its program hold no wave");
+	} else {
+		err_set(why, WEFT_EUNAVAIL, "its program is not loaded");
+		err_hint(why, "\"weft apply\" loads it");
+	}
+}
+
 static void assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj)
 {
-	int device = ctx->fabric->jobs[pj->job].device, which = 0, n;
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	int device = job->device, which = 0, n;
 	const struct plan_light *seen = plan_observed(ctx, device);
+	const struct ring_programs *intent = plan_intent(ctx, device)->programs;
+	const struct ring_program *p = intent ? ring_programs_find(intent, job->name) : NULL;
 	struct plan_job_loss *loss;
 
-	if (!seen->known || seen->n_dead == 0 || !plan_intent(ctx, device)->programs) {
+	if (!seen->known || !p) {
 		return;
 	}
-	n = plan_ring_needs(ctx, pj, seen->dead, seen->n_dead, &which);
-	if (n == 0) {
+	n = seen->n_dead ? plan_ring_needs(ctx, pj, seen->dead, seen->n_dead, &which) : 0;
+	if (n == 0 && ring_program_plays(p, seen->programs, seen->lost, seen->n_lost)) {
 		return;
 	}
 	loss = x_new(1, sizeof(*loss));
@@ -218,6 +247,10 @@ static void assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj)
 	pj->loss = loss;
 	loss->dead = n;
 	loss->device = device;
+	if (n == 0) {
+		silent_program(seen, p, &loss->why);
+		return;
+	}
 	ring_fault_text(&seen->dead[which], ctx->fabric->devices[device].ring.n, loss->part);
 	plan_again(ctx, pj, seen, loss);
 }

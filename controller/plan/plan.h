@@ -77,6 +77,8 @@ struct plan_light {
 	const int *evacuated_in, *evacuated_out;
 	int n_dead;			/* ring: parts that failed, sorted */
 	const struct ring_fault *dead;
+	int n_lost;			/* ring: resonators of its programs that hold no wave */
+	const struct ring_fault *lost;
 	int n_losses, n_powers;		/* as far as they are known; sorted */
 	const struct plan_known_loss *losses;
 	const struct plan_known_power *powers;	/* measured recently */
@@ -204,7 +206,8 @@ struct plan_share {
 
 /* What is left of a job when some of its light is dead. */
 struct plan_job_loss {
-	int dead;			/* circuits: gone from their device, or
+	int dead;			/* 0: of a ring nothing failed, and the job's program does
+					 * not play. Circuits: gone from their device, or
 					 * at a failed or disabled port; of a
 					 * ring its parts that the job needs */
 	int device;			/* of the first of them */

@@ -545,7 +545,7 @@ static void fill_loss(struct msg_job *j, const struct plan *p, const struct plan
 	out->failed = loss->dead;
 	out->device = p->fabric->devices[loss->device].name;
 	out->part = (char *)loss->part;
-	if (!loss->part[0]) {
+	if (loss->arcs > 0) {
 		out->in = loss->xc.in + 1;
 		out->out = loss->xc.out + 1;
 	}

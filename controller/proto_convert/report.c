@@ -646,6 +646,10 @@ void msg_degradation_text(const Weft__V1__PlanJob *j, char *text, size_t size)
 	const Weft__V1__JobDegradation *l = j->degradation;
 	char what[256], more[32] = "";
 
+	if (l->failed == 0) {
+		snprintf(text, size, "job %s: %s: %s", j->name, l->device, l->problem);
+		return;
+	}
 	if (l->failed > 1) {
 		snprintf(more, sizeof(more), " and %d more", l->failed - 1);
 	}

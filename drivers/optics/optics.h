@@ -239,6 +239,11 @@ struct ring_setting ring_cell_setting(const struct ring_program_reader *r,
  * when there is one of that name. O(n). */
 int ring_programs_add(struct ring_programs *inout, struct ring_program *p, struct err *err);
 const struct ring_program *ring_programs_find(const struct ring_programs *r, const char *name);
+/* Whether a ring that holds the programs `has` (NULL: none), and of whose programs these
+ * resonators hold no wave, plays this one: it is loaded, and none of them is in its window.
+ * O(log programs + lost). */
+bool ring_program_plays(const struct ring_program *p, const struct ring_programs *has,
+			const struct ring_fault *lost, int n_lost);
 bool ring_programs_equal(const struct ring_programs *a, const struct ring_programs *b);
 void ring_programs_copy(struct ring_programs *out, const struct ring_programs *from);
 void ring_programs_fini(struct ring_programs *r);

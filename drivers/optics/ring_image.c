@@ -68,6 +68,19 @@ bool ring_program_equal(const struct ring_program *a, const struct ring_program 
 	       memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
+bool ring_program_plays(const struct ring_program *p, const struct ring_programs *has,
+			const struct ring_fault *lost, int n_lost)
+{
+	const struct ring_program *loaded = has ? ring_programs_find(has, p->name) : NULL;
+	bool plays = loaded && ring_program_equal(loaded, p);
+
+	for (int i = 0; plays && i < n_lost; i++) {
+		plays = !ring_window_contains(&p->window, p->ring.nodes, lost[i].node,
+					      lost[i].channel);
+	}
+	return plays;
+}
+
 int ring_programs_add(struct ring_programs *r, struct ring_program *p, struct err *err)
 {
 	struct ring_program *v;

@@ -115,15 +115,12 @@ const struct job_rows *job_status_rows(const struct job_status *s)
 	return &s->rows;
 }
 
-/* Of a ring it is that of all its programs. */
-static enum apply_level min_proof(const struct apply *a, const struct row_circuits *c)
+static enum apply_level min_proof(const struct apply *a, const char *job,
+				  const struct row_circuits *c)
 {
-	enum apply_level least = c->n || c->ring >= 0 ? APPLY_ERROR_FREE : APPLY_UNVERIFIED;
-	int n;
+	enum apply_level least = c->ring >= 0 ? apply_program_level(a, c->ring, job) :
+				 c->n ? APPLY_ERROR_FREE : APPLY_UNVERIFIED;
 
-	if (c->ring >= 0) {
-		least = apply_devices(a, &n)[c->ring].level;
-	}
 	for (int i = 0; i < c->n && least > APPLY_UNVERIFIED; i++) {
 		enum apply_level level = apply_circuit(a, c->v[i].device, c->v[i].xc).level;
 
@@ -137,7 +134,8 @@ void job_status_prove(struct job_status *s)
 	const struct model_fabric *f = apply_fabric(s->env->apply);
 
 	for (size_t i = 0; f && i < s->rows.n && strcmp(f->hash, s->rows.hash) == 0; i++) {
-		s->rows.v[i]->proof = msg_proof(min_proof(s->env->apply, &s->rows.circuits[i]));
+		s->rows.v[i]->proof = msg_proof(min_proof(
+			s->env->apply, s->rows.v[i]->name, &s->rows.circuits[i]));
 	}
 }
 
@@ -283,6 +281,8 @@ static void hint_row(const Weft__V1__PlanJob *row, struct err *err)
 	if (strcmp(row->collective, "circuits") == 0) {
 		err_hint(err, "%d of %d circuits of %s are dead", l->failed, row->circuits,
 			 row->name);
+	} else if (l->failed == 0) {
+		err_hint(err, "job %s: %s: %s", row->name, l->device, l->problem);
 	} else if (l->part[0]) {
 		err_hint(err, "job %s needs %s, which has failed", row->name, l->part);
 	} else if (l->rate > 0) {

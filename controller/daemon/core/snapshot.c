@@ -39,7 +39,8 @@ static const struct layout light_layout = {
 	       LIGHT_LIST(bad_in, &layout_int), LIGHT_LIST(bad_out, &layout_int),
 	       LIGHT_LIST(held_in, &layout_int), LIGHT_LIST(held_out, &layout_int),
 	       LIGHT_LIST(evacuated_in, &layout_int), LIGHT_LIST(evacuated_out, &layout_int),
-	       LIGHT_LIST(dead, &plan_fault_layout), LIGHT_LIST(losses, &loss_layout),
+	       LIGHT_LIST(dead, &plan_fault_layout),
+	       LIGHT_LIST(lost, &plan_fault_layout), LIGHT_LIST(losses, &loss_layout),
 	       LIGHT_LIST(powers, &power_layout)) };
 
 static const struct layout snapshot_layout = {

@@ -78,7 +78,9 @@ static void report_loss(struct job *j, const Weft__V1__PlanJob *row)
 	} else {
 		snprintf(rest, sizeof(rest), "what is left is cut off");
 	}
-	if (l->part[0]) {
+	if (l->failed == 0) {
+		snprintf(text, sizeof(text), "%s: %s", l->device, l->problem);
+	} else if (l->part[0]) {
 		snprintf(text, sizeof(text), "%s: %s%s failed: %s", l->device,
 			 l->part, l->failed > 1 ? ", ..." : "", rest);
 	} else {

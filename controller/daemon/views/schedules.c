@@ -34,7 +34,8 @@ struct kept_schedule {
 	struct coll_sched *sched;	/* NULL: there is none */
 	size_t bytes;		/* of memory, about */
 	bool is_ring;
-	int dead;		/* of its circuits or parts; then sched is for what remains */
+	int dead;		/* of its circuits or parts; then sched is for what remains. 0
+				 * without sched: the program of a ring does not play */
 	char part[RING_FAULT_TEXT];	/* the first of them, of a ring */
 	double rate;		/* of sched, of that with all */
 	struct err why;		/* what remains has no schedule */
@@ -312,8 +313,12 @@ static int write_kept(const struct kept_schedule *k, struct schedule_call *p)
 {
 	const char *what = k->is_ring ? "ring's parts" : "circuits";
 
-	if (k->dead == 0) {
+	if (k->dead == 0 && k->sched) {
 		return write_schedule(k->sched, p);
+	}
+	if (k->dead == 0) {
+		p->err = k->why;
+		return err_wrap(&p->err, "job %s", p->job);
 	}
 	if (p->needs_all) {
 		err_set(&p->err, WEFT_EUNAVAIL, "job %s: %d of its %s are dead", p->job, k->dead,
