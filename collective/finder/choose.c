@@ -801,12 +801,16 @@ bool coll_choices_timed(struct coll_choices *c, struct coll_choice *out)
 	return at >= 0;
 }
 
-int coll_choices_make(struct coll_choices *c, struct coll_made *out, struct err *err)
+int coll_choices_make(struct coll_choices *c, const char *expr, struct coll_made *out,
+		      struct err *err)
 {
-	struct finder_entry *e = &c->list.v[c->last];
+	struct finder_entry *e = c->list.v;
 	struct topo *t = NULL;
 	int rc = 0;
 
+	while (e->expr != expr) {
+		e++;
+	}
 	if (!e->made.sched && (rc = topo_parse(e->expr, &t, NULL, err)) == 0) {
 		rc = make_entry(c, e, t, err);
 		e->state = ENTRY_GIVEN;

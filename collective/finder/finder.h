@@ -203,8 +203,10 @@ int coll_choices_next(struct coll_choices *c, struct coll_choice *out, struct er
 /* The fastest of those that have their time already, instead of the next; makes nothing. False:
  * there is none. */
 bool coll_choices_timed(struct coll_choices *c, struct coll_choice *out);
-/* The schedule of what was given last, made now if not before. */
-int coll_choices_make(struct coll_choices *c, struct coll_made *out, struct err *err);
+/* The schedule of what was given with this expr, made now if not before, or not since it was last
+ * asked for. */
+int coll_choices_make(struct coll_choices *c, const char *expr, struct coll_made *out,
+		      struct err *err);
 /* That of the want, where it is one of steps and T_B; NULL: all-to-all, roots, or the finder
  * knows nothing. */
 const struct coll_frontier *coll_choices_frontier(const struct coll_choices *c);

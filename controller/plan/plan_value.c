@@ -142,6 +142,7 @@ void plan_ctx_fini(struct plan_ctx *ctx)
 {
 	vec_fini(&ctx->trunk_jobs);
 	free(ctx->trunk_taken);
+	plan_choices_fini(ctx);
 }
 
 int plan_in_job(struct plan_ctx *ctx, const struct plan_job *pj, struct err *err)

@@ -4,7 +4,8 @@
  *
  * A plan is made in this order: parts that failed (admin_down.c), shares of
  * rings (rings/ring_partition.c), each job on its ring (rings/ring_job.c,
- * ring_faults.c) or on switches (switches/switch_job.c, then circuits.c), light
+ * ring_faults.c) or on switches (switches/switch_job.c, with what jobs that are
+ * alike share in shared_topologies.c, then circuits.c), light
  * over the fibres between switches for all jobs at once (switches/trunk_light.c),
  * power (power.c), the steps of devices (device_diff.c), stages (stages.c,
  * stage_paths.c), times (outage.c). What all of them read is in plan_value.c.
@@ -12,8 +13,12 @@
 #ifndef WEFT_PLAN_PRIVATE_H
 #define WEFT_PLAN_PRIVATE_H
 
+#include "collective/finder/finder.h"
+#include "collective/make/make.h"
 #include "controller/plan/plan.h"
 #include "rwa/mesh/mesh.h"
+
+#define PLAN_SHARED_CHOICES 8	/* kinds of jobs whose topologies are kept during a plan */
 
 /* What is already spoken for while jobs are planned one after the other. No two
  * jobs have the same port (plan_has_port), so that ports are never in dispute. */
@@ -31,6 +36,8 @@ struct plan_ctx {
 	struct optics_xc fixed;		/* that one */
 	/* Jobs with a schedule whose light is to be found over trunks, together. */
 	VEC(struct plan_job *) trunk_jobs;
+	struct plan_choices *choices[PLAN_SHARED_CHOICES];	/* owned */
+	int next_choices;		/* the next of these to be replaced */
 };
 
 /* A context in which nothing is taken. plan_value.c */
@@ -133,6 +140,18 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 /* Topology, schedule and circuits where the job leaves the topology to us; of hosts, whatever is
  * inside. As plan_switched_job. switch_job.c */
 int plan_choose_topology(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+
+/* The topologies for a want as coll_choices has them, found once for jobs that want the same;
+ * until that of another want, or plan_ctx_fini. Errors of coll_choices_new. shared_topologies.c */
+struct plan_choices;
+int plan_choices_of(struct plan_ctx *ctx, const struct coll_want *w, struct plan_choices **out,
+		    struct err *err);
+struct coll_choices *plan_choices_all(const struct plan_choices *c);
+/* The k-th, 0 to how many were given. As coll_choices_next. */
+int plan_choices_get(struct plan_choices *c, size_t k, struct coll_choice *out, struct err *err);
+/* A schedule of that, the caller's, also after an error. As coll_choices_make. */
+int plan_choices_make(struct plan_choices *c, size_t k, struct coll_made *out, struct err *err);
+void plan_choices_fini(struct plan_ctx *ctx);
 
 /* Circuits for the arcs of pj->sched's digraph, switch by switch; where fibres
  * join the job's switches it is added to ctx->trunk_jobs. switch_job.c */

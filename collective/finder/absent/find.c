@@ -26,7 +26,8 @@ bool coll_choices_timed(struct coll_choices *c, struct coll_choice *out)
 	return false;
 }
 
-int coll_choices_make(struct coll_choices *c, struct coll_made *out, struct err *err)
+int coll_choices_make(struct coll_choices *c, const char *expr, struct coll_made *out,
+		      struct err *err)
 {
 	return build_lacks("topology: auto", err);
 }

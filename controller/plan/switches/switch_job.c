@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/finder/finder.h"
-#include "collective/make/make.h"
 #include "controller/plan/private.h"
 #include "lib/base/alloc.h"
 
@@ -310,25 +308,25 @@ static void note(struct plan_choice *c, const struct coll_choice *one, const str
 	vec_push(&c->considered, t);
 }
 
-/* The fastest that the switches can wire, or this one of the first few. When they can wire none
- * of them, the error is that of the fastest. */
+/* The fastest that the switches can wire, or this one of the first few; *k: how many were looked
+ * at. When they can wire none of them, the error is that of the fastest. */
 static int wire_first(struct plan_ctx *ctx, struct plan_job *pj, const char *only,
-		      struct coll_choices *all, struct err *err)
+		      struct plan_choices *all, size_t *k, struct err *err)
 {
 	struct coll_choice one;
 	struct coll_made m = { 0 };
 	struct err first = { 0 }, why;
 	int rc = WEFT_EINFEASIBLE;
 
-	for (int k = 0; k < AUTO_REFUSED && rc == WEFT_EINFEASIBLE; k++) {
+	for (*k = 0; *k < AUTO_REFUSED && rc == WEFT_EINFEASIBLE; ++*k) {
 		err_clear(&why);
-		if (coll_choices_next(all, &one, &why) == WEFT_ENOTFOUND) {
+		if (plan_choices_get(all, *k, &one, &why) == WEFT_ENOTFOUND) {
 			break;
 		}
 		if (!why.code && only && strcmp(one.expr, only) != 0) {
 			continue;
 		}
-		rc = why.code ? why.code : coll_choices_make(all, &m, &why);
+		rc = why.code ? why.code : plan_choices_make(all, *k, &m, &why);
 		if (!rc) {
 			take_schedule(pj, one.expr, &m);
 			rc = try_circuits(ctx, pj, &why);
@@ -337,7 +335,7 @@ static int wire_first(struct plan_ctx *ctx, struct plan_job *pj, const char *onl
 		if (rc == WEFT_EINFEASIBLE || rc == 0) {
 			note(pj->choice, &one, rc ? &why : NULL);
 		}
-		first = k == 0 ? why : first;
+		first = *k == 0 ? why : first;
 	}
 	if (rc == WEFT_EINFEASIBLE && pj->choice->considered.n == 0) {
 		return err_set(err, rc, "no topology for %d hosts with %d usable ports each",
@@ -388,11 +386,12 @@ static void note_ranges(struct plan_choice *c, const struct plan_job *pj,
 	free(skip);
 }
 
-/* What the choice was made from: the next best, bounds, and sizes for which it would be another. */
+/* What the choice was made from: the next best, the k-th, bounds, and sizes for which it would be
+ * another. */
 static int explain_choice(const struct plan_ctx *ctx, struct plan_job *pj,
-			  struct coll_choices *all, struct err *err)
+			  struct plan_choices *all, size_t k, struct err *err)
 {
-	const struct coll_frontier *f = coll_choices_frontier(all);
+	const struct coll_frontier *f = coll_choices_frontier(plan_choices_all(all));
 	struct coll_cost cost = cost_of(ctx, pj);
 	struct coll_choice next;
 	struct err why = { 0 };
@@ -400,9 +399,9 @@ static int explain_choice(const struct plan_ctx *ctx, struct plan_job *pj,
 
 	/* A schedule of an all-to-all takes too long to be made for its time alone. */
 	if (ctx->fabric->jobs[pj->job].collective == COLL_ALLTOALL) {
-		rc = coll_choices_timed(all, &next) ? 0 : WEFT_ENOTFOUND;
+		rc = coll_choices_timed(plan_choices_all(all), &next) ? 0 : WEFT_ENOTFOUND;
 	} else {
-		rc = coll_choices_next(all, &next, &why);
+		rc = plan_choices_get(all, k, &next, &why);
 	}
 	if (rc && rc != WEFT_ENOTFOUND) {
 		*err = why;
@@ -425,7 +424,8 @@ static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj, int most
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	struct plan_choice *c = x_new(1, sizeof(*c));
 	struct coll_want w = { .algorithm = job->made_by, .cost = cost_of(ctx, pj) };
-	struct coll_choices *all = NULL;
+	struct plan_choices *all;
+	size_t k;
 	int rc;
 
 	pj->choice = c;
@@ -437,11 +437,10 @@ static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj, int most
 	}
 	w.q = (struct coll_query){ .n = job->n_hosts, .degree = c->ports,
 				   .bidirectional = c->bidirectional, .kind = job->collective };
-	rc = coll_choices_new(&w, NULL, &all, err);
-	if (!rc && (rc = wire_first(ctx, pj, only, all, err)) == 0) {
-		rc = explain_choice(ctx, pj, all, err);
+	rc = plan_choices_of(ctx, &w, &all, err);
+	if (!rc && (rc = wire_first(ctx, pj, only, all, &k, err)) == 0) {
+		rc = explain_choice(ctx, pj, all, k, err);
 	}
-	coll_choices_free(all);
 	return rc;
 }
 
