@@ -28,7 +28,9 @@ void jobs_settle(struct jobs *jobs);
 /* How many there are in each state; those that are over as far as they are
  * remembered. */
 void jobs_count(const struct jobs *jobs, int n[STORE_JOB_FAILED + 1]);
-/* A change has ended, or the devices are known: what waits may go on. */
+/* A change has ended, the devices are known, or there is a request: what waits may go on, once the
+ * loop has read all that has come by now. So requests that come together go together, and none
+ * waits for company. */
 void jobs_advance(struct jobs *jobs);
 /* All devices were asked for the first time: jobs are settled, whoever asked for circuits that
  * were there before hears how they are, and what waits may go on. */

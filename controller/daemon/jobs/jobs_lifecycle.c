@@ -116,7 +116,8 @@ bool jobs_may_begin(const struct jobs *jobs)
 	       !changes_confirm(jobs->changes)->change;
 }
 
-void jobs_advance(struct jobs *jobs)
+/* What is due, and a change for all that may go on. */
+static void advance(struct jobs *jobs)
 {
 	if (jobs->env->draining || jobs->env->read_only) {
 		return;
@@ -133,6 +134,11 @@ void jobs_advance(struct jobs *jobs)
 		}
 	}
 	set_clock(jobs);
+}
+
+void jobs_advance(struct jobs *jobs)
+{
+	part_timer_start(jobs->clock, 0);
 }
 
 /* Its hosts are those of the configuration, in which it may have moved. */
@@ -248,7 +254,7 @@ void jobs_first_read(struct jobs *jobs)
 
 static void on_time(void *arg)
 {
-	jobs_advance(arg);
+	advance(arg);
 }
 
 int jobs_new(struct daemon_env *env, struct plan_queue *queue, struct job_status *status,
