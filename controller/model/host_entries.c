@@ -302,6 +302,20 @@ static void add_entry(struct model_build *b, const struct conf_node *entry, int 
 	build_report_taken(b, object, &taken);
 }
 
+/* Names are looked up before labels, so that one that is another's name would be of no use. */
+static void check_labels(struct model_build *b)
+{
+	for (size_t h = 0; h < b->hosts.n; h++) {
+		const struct model_host *host = &b->hosts.v[h];
+		int named = host->label ? build_find(&b->f->hosts, host->label) : -1;
+
+		if (named >= 0 && named != (int)h) {
+			conf_error(b->r, host->place, WEFT_EINVAL, "host %s: label: '%.80s' is "
+				   "another host's name", host->name, host->label);
+		}
+	}
+}
+
 void build_hosts(struct model_build *b, const struct conf_value *root)
 {
 	const struct conf_value *list = &root[FABRIC_HOSTS];
@@ -315,6 +329,7 @@ void build_hosts(struct model_build *b, const struct conf_value *root)
 		b->hosts_unsure = true;
 	}
 	build_each(b, list, add_entry);
+	check_labels(b);
 	b->tx_at = conf_arena_alloc(&b->r->tree, b->ports.n, sizeof(*b->tx_at));
 	b->rx_at = conf_arena_alloc(&b->r->tree, b->ports.n, sizeof(*b->rx_at));
 }

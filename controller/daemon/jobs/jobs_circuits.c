@@ -56,7 +56,7 @@ static int mark_side(int port, bool tx, void *arg, struct err *err)
 	const struct side_search *s = arg;
 
 	(void)err;
-	*(tx ? &s->v->tx[port] : &s->v->rx[port]) = s->name;
+	job_view_mark_side(s->v, port, tx, s->name);
 	return 0;
 }
 

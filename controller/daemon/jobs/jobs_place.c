@@ -92,6 +92,13 @@ static bool next_host(const struct model_fabric *f, const char **names, int *hos
 	return true;
 }
 
+void job_view_mark_side(struct job_view *v, int port, bool tx, const char *name)
+{
+	const char **holder = tx ? &v->tx[port] : &v->rx[port];
+
+	*holder = *holder ? *holder : name;
+}
+
 /* A host's ports that the job may have; which ones of a number is not known before. */
 static void mark_ports(struct job_view *v, const struct job *j, int host)
 {
@@ -100,7 +107,8 @@ static void mark_ports(struct job_view *v, const struct job *j, int host)
 	v->busy[host] = true;
 	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
 		if (j->req->n_ports == 0 || wants_port(v->f, j->req, p)) {
-			v->tx[p] = v->rx[p] = j->s.name;
+			job_view_mark_side(v, p, true, j->s.name);
+			job_view_mark_side(v, p, false, j->s.name);
 		}
 	}
 }
@@ -236,6 +244,21 @@ void job_view_init(struct job_view *v, const struct jobs *jobs)
 	}
 }
 
+/* Whether no job has the port, and it has fibres both ways that the file does not call dead. */
+static bool is_left(const struct job_view *v, int port)
+{
+	const struct model_port *p = &v->f->ports[port];
+	const struct model_device *in, *out;
+
+	if (v->tx[port] || v->rx[port] || p->tx_device < 0 || p->rx_device < 0) {
+		return false;
+	}
+	in = &v->f->devices[p->tx_device];
+	out = &v->f->devices[p->rx_device];
+	return !is_bad(in->dead_in, in->n_dead_in, p->tx_port) &&
+	       !is_bad(out->dead_out, out->n_dead_out, p->rx_port);
+}
+
 /* Whether a host has what is left for a request: the ports that it names, as many as it wants, or
  * any of a host that was named and all of others. */
 static bool has_ports_left(const struct job_view *v, const Weft__V1__RequestJobRequest *q,
@@ -245,8 +268,7 @@ static bool has_ports_left(const struct job_view *v, const Weft__V1__RequestJobR
 	int left = 0, named = 0;
 
 	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
-		const bool is_free = !v->tx[p] && !v->rx[p] && v->f->ports[p].tx_device >= 0 &&
-				     v->f->ports[p].rx_device >= 0;
+		const bool is_free = is_left(v, p);
 
 		left += is_free;
 		named += is_free && wants_port(v->f, q, p) && v->f->ports[p].lane == 0;

@@ -204,6 +204,9 @@ void job_view_fini(struct job_view *v);
 void job_view_mark(struct job_view *v, const struct jobs *jobs, const char *const *except, int n);
 /* And the ports of groups of circuits that wait. */
 void job_view_mark_queued(struct job_view *v, const struct jobs *jobs);
+/* A side of a port is the job's, unless it is another's already: who waits for it, or may have any
+ * of its host's, does not hold it. */
+void job_view_mark_side(struct job_view *v, int port, bool tx, const char *name);
 /* Marks the hosts and ports of one that starts. */
 void job_view_mark_job(struct job_view *v, const struct job *j);
 /* Whether a device that hosts of these names have ports on did not answer. O(ports). */
