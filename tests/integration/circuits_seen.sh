@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Where circuits are seen: the commands of a plan that is not carried out, the page, pictures, and
+# what a shell completes.
+source "$(dirname "$0")/../lib.sh"
+emulator ocs0 polatis-scpi 16x16 || exit 1
+bed "$T/fabric.yaml" circuits: '  - { group: bed-1, from: "dut.p[6-7]", to: "tg1.p[6-7]" }'
+DAEMON_OPTIONS=(--page 127.0.0.1:0)
+daemon || exit 1
+PAGE=$(sed -n 's/.*page on \(http.*\)$/\1/p' "$T/weftd.log")
+
+expect 2 "what would be sent" weft plan -f "$T/fabric.yaml" --commands
+has out "  has each circuit by its ports" '^\+ ocs0 +in 7 -> out 15 +dut.p6 -> tg1.p6$'
+has out "  the group" '^ +bed-1 +4 +2 +ocs0$'
+has out "  and the device's words" ':oxc:swit:conn:add \(@7,8,15,16\),\(@31,32,23,24\)'
+[[ -z $(map ocs0) ]]
+tap "  and nothing was sent"
+expect 0 "applied" weft apply -f "$T/fabric.yaml"
+expect 0 "a group on request" weft circuit add dut.p0 tg1.p0 --name bed --lease 2h
+
+fetch() { curl -s -m 10 "${PAGE}state.json" >"$T/page"; }
+drawn() { fetch && [[ $(jq '.picture.circuits | length' "$T/page") == 6 ]]; }
+wait_for 10 drawn
+tap "the page draws all of them"
+[[ $(jq -c '[.status.jobs[] | [.name, .collective, .circuits, .health]]' "$T/page") == \
+	'[["bed-1","circuits",4,"up"],["bed","circuits",2,"up"]]' ]]
+tap "  and has a row for each group"
+[[ $(jq -c '[.picture.circuits[] | select(.[5] == 1) | .[1:3]] | sort' "$T/page") == '[[1,9],[9,1]]' ]]
+tap "  the picture says whose they are"
+expect 0 "a picture" weft status --svg "$T/status.svg"
+grep -q '>bed-1<' "$T/status.svg" && grep -q '>bed<' "$T/status.svg"
+tap "  names both groups"
+
+# typed WORD...: what bash offers for the last one.
+typed() {
+	# shellcheck disable=SC2016
+	bash -c 'source "$1"; shift
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		$(complete -p weft | sed "s/.*-F \([^ ]*\).*/\1/")
+		printf "%s\n" "${COMPREPLY[@]}"' bash "$TOP/configs/completion/weft.bash" "$@" |
+		sed 's/ *$//' | paste -sd ' '
+}
+[[ $(typed weft circuit re) == "remove renew" ]]
+tap "bash completes the verbs"
+[[ $(typed weft circuit renew "") == bed && $(typed weft circuit set b) == bed ]]
+tap "  groups on request"
+[[ $(typed weft circuit add dut.p0 tg1.p) == "$(printf 'tg1.p%d ' {0..7} | sed 's/ $//')" ]]
+tap "  ports"
+[[ $(typed weft circuit remove dut.p7) == dut.p7 && $(typed weft circuit add --pa) == --partial ]]
+tap "  and options"
+finish
