@@ -131,6 +131,75 @@ static void agrees_on_random(void **state)
 	}
 }
 
+/* Jobs on hosts of their own, of which some want the same. */
+#define ALIKE 4
+static char *alike_text(int only)
+{
+	static const char *const jobs[ALIKE] = {
+		"collective: allreduce, size: 1MiB", "collective: allgather, size: 1MiB",
+		"collective: allreduce, size: 1MiB", "collective: allreduce, size: 64MiB",
+	};
+	struct buf b = { 0 };
+
+	buf_str(&b, "weft: 1\nfabric: t\nhosts:\n"
+		"  - { name: 'h[00-31]', ports: 'p[0-2]', rate: 100Gbps }\n"
+		"switches:\n  - { name: ocs0, size: 96x96, driver: sim }\n"
+		"fibres:\n  - { from: 'h[00-31].p[0-2]', to: 'ocs0.[1-96]' }\njobs:\n");
+	for (int j = 0; j < ALIKE; j++) {
+		if (only < 0 || only == j) {
+			buf_printf(&b, "  - { name: j%d, nodes: 'h[%02d-%02d]', alpha: 10us, %s }\n",
+				   j, 8 * j, 8 * j + 7, jobs[j]);
+		}
+	}
+	return buf_steal(&b);
+}
+
+static void assert_same_job(const struct plan_job *a, const struct plan_job *b)
+{
+	const struct plan_choice *x = a->choice, *y = b->choice;
+	struct buf one = { 0 }, other = { 0 };
+
+	assert_string_equal(a->topology, b->topology);
+	assert_string_equal(a->algorithm, b->algorithm);
+	assert_true(a->time_ns == b->time_ns && a->bound_ns == b->bound_ns);
+	assert_int_equal(a->n_circuits, b->n_circuits);
+	assert_int_equal(x->considered.n, y->considered.n);
+	for (size_t i = 0; i < x->considered.n; i++) {
+		assert_string_equal(x->considered.v[i].expr, y->considered.v[i].expr);
+		assert_true(x->considered.v[i].time_ns == y->considered.v[i].time_ns);
+	}
+	assert_int_equal(x->ranges.n, y->ranges.n);
+	coll_to_json(a->sched, &one);
+	coll_to_json(b->sched, &other);
+	assert_string_equal(buf_cstr(&one), buf_cstr(&other));
+	buf_fini(&one);
+	buf_fini(&other);
+}
+
+static void those_alike_are_planned_as_each_alone(void **state)
+{
+	char *text = alike_text(-1);
+	struct model_fabric *f = fabric_of(text);
+	struct plan *p = plan_of(f, NULL);
+
+	(void)state;
+	free(text);
+	for (int j = 0; j < ALIKE; j++) {
+		struct model_fabric *alone;
+		struct plan *q;
+
+		text = alike_text(j);
+		alone = fabric_of(text);
+		q = plan_of(alone, NULL);
+		assert_same_job(&p->jobs[j], &q->jobs[0]);
+		free(text);
+		plan_free(q);
+		model_free(alone);
+	}
+	plan_free(p);
+	model_free(f);
+}
+
 /* The algorithm of the first job, whose schedule is verified and goes over circuits alone. */
 static void assert_algorithm(struct model_fabric *f, const char *topology, const char *algorithm,
 			     int steps)
@@ -351,6 +420,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_as_found),
 		cmocka_unit_test(agrees_on_random),
+		cmocka_unit_test(those_alike_are_planned_as_each_alone),
 		cmocka_unit_test(on_coordinates),  cmocka_unit_test(reasons),
 		cmocka_unit_test(given),	  cmocka_unit_test(refused_say_why),
 		cmocka_unit_test(rooted),	  cmocka_unit_test(rooted_unsupported),
