@@ -169,6 +169,11 @@ def mistakes():
         except grpc.RpcError as e:
             assert e.details().startswith(field + ": "), e.details()
     passed("all mistakes are told, and which field is out of range")
+    held = message("weft.v1.RequestJobRequest", name="c", no_queue=True,
+                   circuits=[{"from": "h0.p0", "to": "h1.p0"}])
+    assert code_of(lambda: list(method("weft.v1.JobsService", "RequestJob")(held, timeout=10))) \
+        == grpc.StatusCode.ABORTED
+    passed("a port that is held is ABORTED")
 
 
 def failed_circuits():
