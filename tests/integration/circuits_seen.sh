@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Where circuits are seen: the commands of a plan that is not carried out, the page, pictures, and
-# what a shell completes.
+# Where circuits are seen: the commands of a plan that is not carried out, the page, pictures,
+# metrics, history, and what a shell completes.
 source "$(dirname "$0")/../lib.sh"
 emulator ocs0 polatis-scpi 16x16 || exit 1
 bed "$T/fabric.yaml" circuits: '  - { group: bed-1, from: "dut.p[6-7]", to: "tg1.p[6-7]" }'
-DAEMON_OPTIONS=(--page 127.0.0.1:0)
+DAEMON_OPTIONS=(--page 127.0.0.1:0 --metrics 127.0.0.1:0)
 daemon || exit 1
+METRICS=127.0.0.1:$(sed -nE 's/.*metrics on 127.0.0.1 port ([0-9]+)$/\1/p' "$T/weftd.log")
 PAGE=$(sed -n 's/.*page on \(http.*\)$/\1/p' "$T/weftd.log")
 
 expect 2 "what would be sent" weft plan -f "$T/fabric.yaml" --commands
@@ -30,6 +31,21 @@ tap "  the picture says whose they are"
 expect 0 "a picture" weft status --svg "$T/status.svg"
 grep -q '>bed-1<' "$T/status.svg" && grep -q '>bed<' "$T/status.svg"
 tap "  names both groups"
+
+curl -s -m 10 "http://$METRICS/metrics" >"$T/metrics"
+grep -qxF 'weft_job_rate_ratio{job_name="bed"} 1' "$T/metrics" &&
+	grep -qxF 'weft_jobs{state="running"} 1' "$T/metrics"
+tap "metrics have it"
+[[ $(weft history --format json | jq -r '.changes[0].comment') == "job bed starts" ]]
+tap "history says what it was"
+
+# Arcs that are given, in the file itself.
+sed '/^circuits:/,$d' "$T/fabric.yaml" >"$T/arcs.yaml"
+echo 'jobs: [ { name: t, nodes: [dut, tg1], collective: allgather, size: 1MB, topology: "0 1, 1 0, 1 0" } ]' \
+	>>"$T/arcs.yaml"
+expect 2 "a topology of three arcs" weft plan --offline -f "$T/arcs.yaml" --format json
+[[ $(jq '.jobs[0].circuits' "$T/out") == 3 ]]
+tap "  is three circuits"
 
 # typed WORD...: what bash offers for the last one.
 typed() {
