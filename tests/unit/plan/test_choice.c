@@ -147,8 +147,8 @@ static char *alike_text(int only)
 		"fibres:\n  - { from: 'h[00-31].p[0-2]', to: 'ocs0.[1-96]' }\njobs:\n");
 	for (int j = 0; j < ALIKE; j++) {
 		if (only < 0 || only == j) {
-			buf_printf(&b, "  - { name: j%d, nodes: 'h[%02d-%02d]', alpha: 10us, %s }\n",
-				   j, 8 * j, 8 * j + 7, jobs[j]);
+			buf_printf(&b, "  - { name: j%d, nodes: 'h[%02d-%02d]', alpha: 10us, "
+				   "%s }\n", j, 8 * j, 8 * j + 7, jobs[j]);
 		}
 	}
 	return buf_steal(&b);
@@ -233,9 +233,9 @@ static void on_coordinates(void **state)
 		{ 16, 4, "size: 1KiB, topology: 'Torus(4,4)'", "Torus(4,4)", "swing-latency", 4 },
 		{ 16, 4, "size: 1MiB, topology: 'Torus(4,4)'", "Torus(4,4)", "hybrid", 6 },
 		{ 16, 4, "size: 100MB, topology: 'Torus(4,4)'", "Torus(4,4)", "hybrid", 7 },
-		{ 16, 2, "size: 1KiB, topology: 'Ring(16)'", "Ring(16)", "mixed-radix", 8 },
+		{ 16, 2, "size: 1KiB, topology: 'Ring(16)'", "Ring(16)", "one-shot", 8 },
 		{ 16, 2, "size: 100MB, topology: 'Ring(16)'", "Ring(16)", "bfb", 16 },
-		{ 8, 4, "size: 1KiB, topology: 'BiRing(4,8)'", "BiRing(4,8)", "mixed-radix", 4 },
+		{ 8, 4, "size: 1KiB, topology: 'BiRing(4,8)'", "BiRing(4,8)", "one-shot", 4 },
 		{ 16, 6, "size: 1KiB, topology: auto", "Pow(K(4),2)", "mixed-radix", 2 },
 		{ 16, 6, "size: 100MB, topology: auto", "Pow(K(4),2)", "bfb", 4 },
 	};
