@@ -617,7 +617,7 @@ TSAN_TESTS := base/test_parallel finder/test_find mesh/test_portfolio
 
 # Tests that go through all of a small world do so without sanitizers; with
 # them they do a small part of it (tests/unit/world.h).
-PLAIN_TESTS := apply/test_joint apply/test_recover embedding/test_embedding finder/test_find finder/test_table \
+PLAIN_TESTS := apply/test_joint apply/test_recover bfb/test_steady embedding/test_embedding finder/test_find finder/test_table \
 	make/test_chooser make/test_make mesh/test_ring_mesh \
 	msccl/test_every_size msccl/test_lower mscclpp/test_every_plan optree/test_broadcast \
 	optree/test_compose optree/test_grouped optree/test_retune optree/test_simulate \

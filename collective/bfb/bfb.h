@@ -59,6 +59,19 @@ int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks, const str
 		   struct coll_sched **out, int64_t *bound_ns, struct err *err);
 
 /*
+ * Breadth-first broadcast for batches that overlap (coll_pipeline), where a step carries all levels
+ * of both phases: each link has an equal load of all that it carries, per unit of capacity, as
+ * nearly as shortest paths allow, and so it has, nearly, of the first levels and of the last. T_B
+ * of many batches comes near to that load: on tori and meshes with links out, on GenKautz graphs
+ * with self-loops and on most irregular digraphs the bound of coll_verify. In one batch coll_bfb is
+ * better. Of few chunks, whose rounding costs next to nothing.
+ *
+ * Takes over topo. Errors of coll_bfb; verified. O(rounds groups steps), on orbits where the
+ * digraph has a group.
+ */
+int coll_steady(enum coll_kind kind, struct topo *topo, struct coll_sched **out, struct err *err);
+
+/*
  * The same collectives where breadth-first broadcast leaves links idle. What is forwarded is
  * whole, as there, but a node that need not forward a shard may take it in any step after one
  * of its neighbours has it, and a shard is cut into pieces of unequal sizes that follow one

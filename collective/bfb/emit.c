@@ -8,6 +8,7 @@
  * joined in order, so that the bytes do not depend on how many threads there are.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "collective/bfb/private.h"
 #include "lib/base/alloc.h"
@@ -65,18 +66,22 @@ static int split_timed(const struct bfb_side *s, const struct bfb_view *v, int t
 }
 
 /* What the view's node takes at distance t, with the load of that distance or
- * the least above it that whole chunks allow. */
+ * the least above it that whole chunks allow, or as it was solved for all distances: from *known
+ * on, which moves on. */
 static int split_level(const struct bfb_side *s, struct bfb_view *v, int t, int chunks,
-		       struct bfb_receipts *out, struct err *err)
+		       const int64_t **known, struct bfb_receipts *out, struct err *err)
 {
 	const int32_t *ranks = v->queue + v->level[t];
 	struct bfb_program b;
 	int64_t *share = NULL;
-	int rc;
+	int rc = 0;
 
 	bfb_load_program(v, t, &b);
 	share = x_alloc((size_t)b.n_use + 1, sizeof(*share));
-	if (s->timed) {
+	if (s->steady) {
+		memcpy(share, *known, (size_t)b.n_use * sizeof(*share));
+		*known += b.n_use;
+	} else if (s->timed) {
 		rc = split_timed(s, v, t, &b, share, err);
 	} else {
 		struct bfb_ratio load = s->tops.v[t - 1];
@@ -137,11 +142,13 @@ static void emit_node(const struct bfb_emission *c, const struct bfb_view *v,
 static int make_receipts(const struct bfb_emission *c, struct bfb_view *v, int node,
 			 struct bfb_receipts *rs, struct err *err)
 {
+	const struct bfb_steady *steady = c->s->steady;
+	const int64_t *known = steady ? &steady->share[steady->first[node]] : NULL;
 	int rc = bfb_view_load(v, node, err);
 
 	rs->n = 0;
 	for (int t = 1; t <= v->levels && !rc; t++) {
-		rc = split_level(c->s, v, t, c->chunks, rs, err);
+		rc = split_level(c->s, v, t, c->chunks, &known, rs, err);
 	}
 	return rc;
 }

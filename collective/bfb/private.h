@@ -117,6 +117,15 @@ int bfb_view_load(struct bfb_view *v, int node, struct err *err);
 void bfb_load_program(struct bfb_view *v, int t, struct bfb_program *b);
 void bfb_program_fini(struct bfb_program *b);
 
+/* ---- steady.c: all levels together ---- */
+
+/* What the nodes of a side take over each link, in chunks: of their programs, by use, level after
+ * level. */
+struct bfb_steady {
+	const int64_t *share;
+	size_t *first;		/* of a node in share */
+};
+
 /* ---- solve.c: one direction ---- */
 
 /* One direction: the all-gather of a digraph. */
@@ -126,6 +135,7 @@ struct bfb_side {
 				 * group takes them to all others */
 	int diameter;
 	struct bfb_bounds tops;	/* the largest load of a level */
+	const struct bfb_steady *steady;	/* NULL: each level by itself */
 	const struct bfb_timing *timed;	/* NULL: latencies do not matter */
 	struct bfb_times until;	/* else: when a level is done, */
 	struct bfb_times bounds;	/* and no earlier than */

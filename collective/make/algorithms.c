@@ -33,6 +33,8 @@ static const struct coll_algorithm algorithms[] = {
 	  .run = make_by_bfb, .predict = make_predict_bfb },
 	{ "expand", COPIES, .needs_expression = true, .options = OPTION(BATCHES),
 	  .run = make_by_expand },
+	{ "steady", COPIES, .options = OPTION(BATCHES), .chooses_steps = true,
+	  .vary = COLL_VARY_BATCHES, .run = make_by_steady },
 	{ "flood", COPIES, .options = OPTION(BATCHES), .chooses_steps = true,
 	  .run = make_by_flood },
 	{ "trees", COPIES, .options = OPTION(BATCHES) | OPTION(LEAST_COST), .chooses_steps = true,

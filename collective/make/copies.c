@@ -188,6 +188,40 @@ static bool is_above(const struct coll_make_query *q, const struct coll_made *be
 	return !best->report.bandwidth_optimal || best->algorithm->chooses_steps;
 }
 
+/* Nodes times arcs up to which "auto" balances all links at once, and transfers in batches; of jobs
+ * so many times as otherwise. */
+#define MAX_STEADY (INT64_C(1) << 19)
+#define STEADY_KEPT (1 << 24)
+#define STEADY_JOB 4
+
+/* Balanced for batches that overlap, where the best so far is above the bound. These are not moved
+ * to idle links, as none are idle for long. */
+int make_by_steady(const struct coll_make_query *q, const struct coll_algorithm *self,
+		   struct coll_made *best, struct err *err)
+{
+	int64_t most = q->max_transfers > 0 ? q->max_transfers * STEADY_JOB : STEADY_KEPT, n;
+	struct coll_make_query how = *q;
+	struct coll_made one = { .algorithm = self };
+	struct topo *copy = NULL;
+	int rc;
+
+	if (!q->algorithm && best->sched &&
+	    (!is_above(q, best) || (int64_t)topo_n(q->topo) * topo_m(q->topo) > MAX_STEADY)) {
+		return 0;
+	}
+	rc = topo_copy(q->topo, &copy, err);
+	if (rc || (rc = coll_steady(q->kind, copy, &one.sched, err))) {
+		return rc;
+	}
+	coll_xfers(one.sched, &n);
+	if (q->cost && q->batches == 0 &&
+	    (rc = coll_pipeline_best(one.sched, q->cost, (int)(most / n), &how.batches, err))) {
+		coll_free(one.sched);
+		return rc;
+	}
+	return offer_batches(&how, &one, best, err);
+}
+
 /* Nodes times arcs up to which "auto" packs trees: for a job, and where a user waits. */
 #define JOB_TREES (INT64_C(1) << 14)
 #define MAX_TREES (INT64_C(1) << 18)

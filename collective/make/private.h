@@ -13,9 +13,9 @@
  * and torus.c. */
 typedef int make_run_fn(const struct coll_make_query *q, const struct coll_algorithm *self,
 			struct coll_made *best, struct err *err);
-make_run_fn make_by_bfb, make_by_expand, make_by_flood, make_by_forest, make_by_late,
-	make_by_hierarchy, make_by_one_shot, make_by_rooted, make_by_trimmed, make_by_torus,
-	make_by_flow, make_by_steps, make_by_searched, make_by_shortest;
+make_run_fn make_by_bfb, make_by_expand, make_by_steady, make_by_flood, make_by_forest,
+	make_by_late, make_by_hierarchy, make_by_one_shot, make_by_rooted, make_by_trimmed,
+	make_by_torus, make_by_flow, make_by_steps, make_by_searched, make_by_shortest;
 
 /* coll_algorithm.predict. */
 typedef int make_predict_fn(const struct coll_make_query *q, struct coll_prediction *out,
