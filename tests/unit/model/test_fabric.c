@@ -292,6 +292,26 @@ static void names_are_found_or_not(void **state)
 
 /* ---- the text ---- */
 
+/* One error for a list, with all of its names that there is room for. */
+static void unknown_names_are_all_named(void **state)
+{
+	static const char head[] = "weft: 1\nfabric: t\nhosts: [{ name: 'n[0-3]' }]\nrings: "
+		"[{ name: r, nodes: 'n[0-3]', channels: 4, channel-rate: 40Gbps, "
+		"driver: sim-ring }]\n";
+	char text[512];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%sjobs:\n  - { name: j, ring: r, nodes: 'n[2-6]', "
+		 "collective: allgather, size: 1MiB }\n", head);
+	refuse_at(text, WEFT_EINVAL, 6, 32, "job j: there is no host 'n4' (and n5, n6)");
+	snprintf(text, sizeof(text), "%sjobs:\n  - { name: j, ring: r, nodes: 'n[0-90]', "
+		 "collective: allgather, size: 1MiB }\n", head);
+	refuse_at(text, WEFT_EINVAL, 6, 32, "job j: there is no host 'n4' (and "
+		  "n5, n6, n7, n8, n9, n10, n11, n12, n13, n14, n15, n16, n17, n18, n19, n20, "
+		  "n21, n22, n23, n24, n25, n26, n27, n28, n29, n30, n31, n32, n33, n34, n35, "
+		  "n36, and 54 more)");
+}
+
 static void text_and_hash_are_kept(void **state)
 {
 	struct model_fabric *f = accept(HOSTS SWITCH);
@@ -708,6 +728,7 @@ int main(void)
 		cmocka_unit_test(fibres_join_panels_to_switches),
 		cmocka_unit_test(jobs_default_to_all_hosts_with_ports),
 		cmocka_unit_test(names_are_found_or_not),
+		cmocka_unit_test(unknown_names_are_all_named),
 		cmocka_unit_test(text_and_hash_are_kept),
 		cmocka_unit_test(byte_order_mark_and_line_ends_do_not_matter),
 		cmocka_unit_test(text_must_be_utf8),
