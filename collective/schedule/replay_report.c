@@ -24,8 +24,53 @@ void coll_scale(mpq_t q, int64_t num, int64_t den)
 	mpq_clear(f);
 }
 
-/* Sum of the distances between all pairs of ranks; with demands, times the chunks. */
-static int total_distance(const struct coll_sched *s, int64_t *sum, struct err *err)
+/* Arcs that are counted: all up to a capacity, or those of them between two switches. */
+struct hop_class {
+	int64_t cap;
+	bool switches;
+};
+
+static bool is_counted(const struct topo *t, const struct topo_arc *arc,
+		       const struct hop_class *class)
+{
+	return arc->cap <= class->cap && arc->src != arc->dst &&
+	       (!class->switches || (topo_node_kind(t, arc->src) == TOPO_SWITCH &&
+				     topo_node_kind(t, arc->dst) == TOPO_SWITCH));
+}
+
+/* dist[node]: the least number of counted arcs on paths from u, -1: there are none. O(n + m). */
+static void count_arcs(const struct topo *t, int u, const struct hop_class *class, int32_t *dist)
+{
+	VEC(int32_t) at[2] = { { 0 } };
+
+	for (int v = 0; v < topo_n(t); v++) {
+		dist[v] = -1;
+	}
+	vec_push(&at[0], u);
+	for (int d = 0; at[d % 2].n > 0; d++) {
+		while (at[d % 2].n > 0) {
+			int v = at[d % 2].v[--at[d % 2].n], first = 0;
+			int degree = dist[v] < 0 ? topo_out(t, v, &first) : 0;
+
+			dist[v] = dist[v] < 0 ? d : dist[v];
+			for (int a = first; degree > 0 && a < first + degree; a++) {
+				const struct topo_arc *arc = topo_arc(t, a);
+
+				if (dist[arc->dst] < 0) {
+					vec_push(&at[(d + is_counted(t, arc, class)) % 2],
+						 arc->dst);
+				}
+			}
+		}
+	}
+	vec_fini(&at[0]);
+	vec_fini(&at[1]);
+}
+
+/* Sum of the distances between all pairs of ranks; with demands, times the chunks. class: in arcs
+ * of it, NULL: in all. */
+static int total_distance(const struct coll_sched *s, const struct hop_class *class, int64_t *sum,
+			  struct err *err)
 {
 	const struct topo *t = coll_physical(s);
 	const struct topo_group *g = coll_pair_symmetry(s);
@@ -36,7 +81,11 @@ static int total_distance(const struct coll_sched *s, int64_t *sum, struct err *
 		if (topo_group_first(g, u) != u) {
 			continue;
 		}
-		topo_bfs(t, u, dist);
+		if (class) {
+			count_arcs(t, u, class, dist);
+		} else {
+			topo_bfs(t, u, dist);
+		}
 		for (int v = 0; v < s->ranks; v++) {
 			int64_t times = s->demands ? coll_chunks_of(s, u, v) : 1;
 
@@ -67,18 +116,27 @@ static int64_t total_capacity(const struct coll_sched *s)
 	return s->lights.n == 0 && (caps < ports || s->ranks < topo_n(t)) ? caps : ports;
 }
 
-/* Every hop of every shard takes capacity: hops / capacity shard times. */
-static int distance_bound(const struct coll_sched *s, mpq_t bound, struct err *err)
+static int64_t class_capacity(const struct topo *t, const struct hop_class *class)
 {
-	int64_t hops = 0, cap = total_capacity(s);
-	mpq_t by_hops;
-	int rc;
+	int64_t caps = 0;
 
-	if (s->ranks < 2) {
-		return 0;
+	for (int a = 0; a < topo_m(t); a++) {
+		caps += is_counted(t, topo_arc(t, a), class) ? topo_arc(t, a)->cap : 0;
 	}
-	rc = total_distance(s, &hops, err);
-	if (rc) {
+	return caps;
+}
+
+/* Every hop of every shard takes capacity: hops / capacity shard times. Of all arcs, or (class) of
+ * those, which others do not relieve. */
+static int raise_by_hops(const struct coll_sched *s, const struct hop_class *class, mpq_t bound,
+			 struct err *err)
+{
+	int64_t hops = 0;
+	int64_t cap = class ? class_capacity(coll_physical(s), class) : total_capacity(s);
+	mpq_t by_hops;
+	int rc = class && cap == 0 ? 0 : total_distance(s, class, &hops, err);
+
+	if (rc || hops == 0) {
 		return rc;
 	}
 	mpq_init(by_hops);
@@ -90,6 +148,38 @@ static int distance_bound(const struct coll_sched *s, mpq_t bound, struct err *e
 	}
 	mpq_clear(by_hops);
 	return 0;
+}
+
+/* Capacities whose classes are looked at, from the least. */
+#define MAX_CLASSES 4
+
+/* By all arcs, by thin ones, and by those between switches: what servers send each other crosses
+ * the circuits that join them, however wide they are inside. */
+static int distance_bound(const struct coll_sched *s, mpq_t bound, struct err *err)
+{
+	const struct topo *t = coll_physical(s);
+	struct hop_class class = { 0 };
+	int rc = s->ranks < 2 ? 0 : raise_by_hops(s, NULL, bound, err);
+
+	for (int i = 0; i < MAX_CLASSES && !rc && s->ranks > 1 && s->lights.n == 0; i++) {
+		int64_t next = INT64_MAX, most = 0;
+
+		for (int a = 0; a < topo_m(t); a++) {
+			int64_t cap = topo_arc(t, a)->cap;
+
+			next = cap > class.cap && cap < next ? cap : next;
+			most = cap > most ? cap : most;
+		}
+		if (next > most) {
+			break;
+		}
+		class.cap = next;
+		for (int k = next == most; k < 1 + (topo_holders(t) < topo_n(t)) && !rc; k++) {
+			class.switches = k > 0;
+			rc = raise_by_hops(s, &class, bound, err);
+		}
+	}
+	return rc;
 }
 
 /* The most that a node sends or takes in, in chunks. */

@@ -340,7 +340,9 @@ void coll_report_fini(struct coll_report *r);
  *   all-to-all     the larger of (N-1)/N (with demands, of the most that a node sends or takes
  *                  in) and the distance bound: the hops
  *                  that all shards need over the capacity of all arcs (or
- *                  of all ports, when these are fewer or light is switched)
+ *                  of all ports, when these are fewer or light is switched),
+ *                  or the same of some arcs alone: of up to one of the four least
+ *                  capacities, or such between switches
  */
 int coll_verify(const struct coll_sched *s, struct coll_report *report, struct err *err);
 
