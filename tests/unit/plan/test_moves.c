@@ -151,6 +151,33 @@ static void moves_are_the_fewest(void **state)
 	}
 }
 
+/* The smallest case in which switches in turn are far off: of 15 circuits 10 could stay by
+ * themselves and 8 together, by 24 spreads that were listed; in turn it is 5. */
+static void the_smallest_case(void **state)
+{
+	struct optics_xc there[3][HOSTS] = {
+		{ { 0, 2 }, { 1, 4 }, { 2, 3 }, { 3, 1 }, { 4, 0 } },
+		{ { 0, 4 }, { 1, 3 }, { 2, 1 }, { 3, 0 }, { 4, 2 } },
+		{ { 0, 1 }, { 1, 2 }, { 2, 0 }, { 3, 4 }, { 4, 3 } },
+	};
+	struct model_fabric *f = fabric(3, "h0, h1, h2, h3, h4", "0 2, 0 3, 0 4, 1 0, 1 3, 1 4, "
+					"2 0, 2 1, 2 1, 3 0, 3 2, 3 4, 4 1, 4 2, 4 3");
+	struct plan_light light[3];
+	struct plan_base base = { .intent = light, .observed = light };
+	struct plan *p;
+
+	(void)state;
+	for (int s = 0; s < 3; s++) {
+		light[s] = (struct plan_light){ .known = true, .xcs = there[s], .n_xcs = HOSTS };
+	}
+	p = plan_of(f, &base);
+	assert_int_equal(p->jobs[0].n_circuits, 15);
+	assert_int_equal(p->jobs[0].n_moves, 15 - 8);
+	assert_int_equal(p->jobs[0].moves_bound, 15 - 8);
+	plan_free(p);
+	model_free(f);
+}
+
 /* ---- more than a program is for ---- */
 
 #define RANKS 64
@@ -227,6 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(moves_are_the_fewest),
+		cmocka_unit_test(the_smallest_case),
 		cmocka_unit_test(generators_stay),
 		cmocka_unit_test(switches_exchange),
 	};
