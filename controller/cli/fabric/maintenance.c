@@ -3,8 +3,8 @@
  * Maintenance: parts drained and emptied, the fabric frozen, ports set and devices recovered by
  * hand.
  *
- * What is to be emptied is drained first, so that nothing new comes there between the plan that is
- * shown and the change that carries it out.
+ * What is to be emptied is planned for first: what cannot be planned leaves nothing drained. It is
+ * drained before the plan is shown and carried out, so that nothing new comes there meanwhile.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +49,20 @@ static int end_evacuation(struct cli *c, const Weft__V1__PlanSummary *s)
 	return s->nothing_to_do ? CLI_AS_IT_WAS : CLI_PENDING;
 }
 
+static int record_drain(struct cli *c, const Weft__V1__DrainRequest *req, struct err *err)
+{
+	ProtobufCMessage *answer = NULL;
+	int r = cli_unary(c, CLI_METHOD("Drain"), &req->base,
+			  &weft__v1__drain_response__descriptor, CLI_CALL_MS, &answer, err);
+
+	if (r == 0) {
+		rpc_free_message(answer);
+	}
+	return r;
+}
+
 /* What moves away from the part, and what that costs; then it does, unless nothing can. */
-static int evacuate(struct cli *c, const char *reason, struct err *err)
+static int evacuate(struct cli *c, const Weft__V1__DrainRequest *drain, struct err *err)
 {
 	Weft__V1__PlanRequest req = WEFT__V1__PLAN_REQUEST__INIT;
 	bool dry = cli_has(c, "dry-run");
@@ -58,11 +70,12 @@ static int evacuate(struct cli *c, const char *reason, struct err *err)
 	char comment[256];
 	int r;
 
-	snprintf(comment, sizeof(comment), "evacuates %s%s%s", c->argv[0], reason[0] ? ": " : "",
-		 reason);
+	snprintf(comment, sizeof(comment), "evacuates %s%s%s", c->argv[0],
+		 drain->reason[0] ? ": " : "", drain->reason);
 	req.evacuate = c->argv[0];
 	req.want_file = !dry;
-	if ((r = cli_plan(c, NULL, &req, &v, err))) {
+	if ((r = cli_plan(c, NULL, &req, &v, err)) ||
+	    (!dry && (r = record_drain(c, drain, err)))) {
 		goto out;
 	}
 	cli_warn_plan(c, &v);
@@ -87,8 +100,6 @@ int cmd_drain(struct cli *c, struct err *err)
 {
 	Weft__V1__DrainRequest req = WEFT__V1__DRAIN_REQUEST__INIT;
 	const char *reason = cli_opt(c, "comment");
-	ProtobufCMessage *answer = NULL;
-	int r;
 
 	req.target = c->argv[0];
 	req.reason = (char *)(reason ? reason : "");
@@ -96,18 +107,8 @@ int cmd_drain(struct cli *c, struct err *err)
 		return err_set(err, WEFT_EUSAGE, "weft drain: --dry-run is of --evacuate: a drain "
 			       "alone moves nothing");
 	}
-	if (!cli_has(c, "evacuate")) {
-		return call_hold(c, CLI_METHOD("Drain"), &req.base, err);
-	}
-	if (!cli_has(c, "dry-run")) {
-		r = cli_unary(c, CLI_METHOD("Drain"), &req.base,
-			      &weft__v1__drain_response__descriptor, CLI_CALL_MS, &answer, err);
-		if (r) {
-			return r;
-		}
-		rpc_free_message(answer);
-	}
-	return evacuate(c, req.reason, err);
+	return cli_has(c, "evacuate") ? evacuate(c, &req, err) :
+		call_hold(c, CLI_METHOD("Drain"), &req.base, err);
 }
 
 /* Also says what an apply would bring back: that it is not known is no error. */

@@ -547,9 +547,8 @@ static int ask_partners(struct changes *all, struct rpc_call *call, const struct
 				   .ignore_floor = pr->ignore_floor };
 
 	snprintf(q.digest, sizeof(q.digest), "%s", digest);
-	if (pr->aim != PLAN_REPAIR || pr->evacuated[0]) {
-		return err_set(err, WEFT_EUNSUPPORTED, "several weftd lead this fabric: to "
-			       "optimise or evacuate it is not supported");
+	if (plan_request_check_aim(pr, err)) {
+		return err->code;
 	}
 	if (order->confirm_within_ns) {
 		return err_set(err, WEFT_EUNSUPPORTED, "several weftd lead this fabric: a change "

@@ -654,6 +654,15 @@ static void leave_share(struct plan_request *r)
 	}
 }
 
+int plan_request_check_aim(const struct plan_request *r, struct err *err)
+{
+	if (r->queue->env->divided && (r->aim != PLAN_REPAIR || r->evacuated[0])) {
+		return err_set(err, WEFT_EUNSUPPORTED, "several weftd lead this fabric: to "
+			       "optimise or evacuate it is not supported");
+	}
+	return 0;
+}
+
 void plan_request_start(struct plan_request *r)
 {
 	struct plan_queue *q = r->queue;

@@ -176,6 +176,9 @@ int plan_request_new(struct plan_queue *q, const char *name, const void *text,
  * in it and no others. */
 struct plan_request *plan_request_new_config(struct plan_queue *q,
 					     const struct model_config *config);
+/* WEFT_EUNSUPPORTED: weftd leads a part of the fabric, and only repairs are made by all who lead
+ * one. */
+int plan_request_check_aim(const struct plan_request *r, struct err *err);
 /* Begins it; its done is called later, never from within. WEFT_ELIMIT is told to whom too many
  * wait already; what planning meets (plan_process.h). */
 void plan_request_start(struct plan_request *r);

@@ -276,11 +276,11 @@ static int read_aim(const struct views *views, const Weft__V1__PlanRequest *req,
 		    struct plan_request *w, struct err *err)
 {
 	w->aim = req->optimise ? PLAN_OPTIMISE : PLAN_REPAIR;
-	if (!req->evacuate[0]) {
-		return 0;
-	}
 	snprintf(w->evacuated, sizeof(w->evacuated), "%s", req->evacuate);
-	return drain_check_name(views->drain, req->evacuate, err);
+	if (plan_request_check_aim(w, err)) {
+		return err->code;
+	}
+	return w->evacuated[0] ? drain_check_name(views->drain, req->evacuate, err) : 0;
 }
 
 /* Its client is gone: no other wants the plan. */

@@ -203,6 +203,11 @@ static void drain_host(void)
 	expect_refused(1, "drained at row1: no change", "row1: .*h3");
 	ask_row(1);
 	expect(0, "and is back", "undrain h3");
+	expect(65, "it is to be emptied too", "drain h3 --evacuate");
+	has_error("which is not supported", "several weftd lead this fabric");
+	check(same(ask("holds.#", "status"), "0"), "and nothing was drained");
+	expect(65, "nor is a plan that optimises", "plan --optimise");
+	has_error("likewise", "several weftd lead this fabric");
 }
 
 static void lose_row(void)
