@@ -45,12 +45,12 @@ void mrr_lock_words(const struct mrr *m, char *text, size_t size)
 
 /* ---- tables of parts --------------------------------------------------------- */
 
-/* Room for n parts, none there yet. */
+/* Room for n parts and what add_locks adds, none there yet. */
 static void make_parts(struct mrr *m, size_t n)
 {
 	free(m->parts);
 	m->n_parts = 0;
-	m->parts = x_new(n + 1, sizeof(*m->parts));
+	m->parts = x_new(n + MRR_MAX_SLOTS, sizeof(*m->parts));
 }
 
 static void sort_parts(struct mrr *m)
@@ -98,6 +98,7 @@ static void on_part_count(struct mrr *m, const struct mrr_frame *f)
 	if (n == UINT32_MAX) {
 		mrr_give_up_text(m, WEFT_EDEVICE, "the table of failures is not whole");
 	} else if (n == 0) {
+		make_parts(m, 0);
 		m->parts_read(m);
 	} else {
 		most = most < MRR_MAX_FAILURES ? most : MRR_MAX_FAILURES;
@@ -115,18 +116,17 @@ static void read_parts(struct mrr *m, uint16_t page, void (*parts_read)(struct m
 	mrr_ask_read(m, page, 0, 4);
 }
 
-/* From a device that keeps no table: the first setting of each program that is
- * not locked. That nothing locks as the laser is off is no failure. */
-static void parts_of_locks(struct mrr *m)
+/* The first setting of each program that is not locked, where that is as its
+ * resonator has (not) begun to search. */
+static void add_locks(struct mrr *m, bool searched)
 {
-	make_parts(m, MRR_MAX_SLOTS);
 	for (int i = 0; i < m->n_slots; i++) {
 		const struct mrr_slot *s = &m->slots[i];
 		struct ring_setting t;
 		struct ring_fault d;
 
 		if (!mrr_in_use(s) || !mrr_slot_reg(s, MRR_LOCK_FAILED) ||
-		    mrr_slot_reg(s, MRR_LOCK_STATE) == RESONATOR_NOT_STARTED) {
+		    searched == (mrr_slot_reg(s, MRR_LOCK_STATE) == RESONATOR_NOT_STARTED)) {
 			continue;
 		}
 		mrr_get_tune(s->regs + MRR_LOCK_TUNE, &t);
@@ -142,6 +142,14 @@ static void parts_of_locks(struct mrr *m)
 	sort_parts(m);
 }
 
+/* From a device that keeps no table. That nothing locks as the laser is off is no
+ * failure. */
+static void parts_of_locks(struct mrr *m)
+{
+	make_parts(m, 0);
+	add_locks(m, true);
+}
+
 /* ---- what has failed, what is lost ---------------------------------------------- */
 
 static void keep_parts(struct mrr *m, struct ring_fault **v, int *n)
@@ -153,8 +161,10 @@ static void keep_parts(struct mrr *m, struct ring_fault **v, int *n)
 	m->n_parts = 0;
 }
 
+/* While the laser is off no program has light, and tables name none of its resonators. */
 static void on_lost(struct mrr *m)
 {
+	add_locks(m, false);
 	keep_parts(m, &m->h.snap.lost, &m->h.snap.n_lost);
 	mrr_end(m, 0, NULL);
 }

@@ -193,7 +193,9 @@ static void add_ring(struct problems *p, struct problem_device *d, const struct 
 
 	add_parts(p, d, md, s);
 	for (int i = 0; i < s->n_lost; i++) {
-		d->parts = mix_part(d->parts, &s->lost[i]);
+		if (s->lost[i].why != RESONATOR_NOT_STARTED) {
+			d->parts = mix_part(d->parts, &s->lost[i]);
+		}
 	}
 	d->n_unlocked = s->n_unlocked;
 	add(p, &(struct problem_subject){ .kind = KIND(SETTINGS_UNLOCKED), .device = d->name,

@@ -375,11 +375,14 @@ static void an_open_interlock_is_told(void **state)
 	assert_int_equal(rig_snapshot(r), 0);
 	assert_string_equal(r->snap.alarm, "the laser interlock is open");
 	assert_int_equal(r->snap.n_unlocked, 3);
-	assert_int_equal(r->snap.n_lost, 0);
+	assert_int_equal(r->snap.n_dead, 0);
+	assert_int_equal(r->snap.n_lost, 1);
+	assert_int_equal(r->snap.lost[0].why, RESONATOR_NOT_STARTED);
 	rig_control(r, "clear", NULL, 0);
 	assert_int_equal(rig_snapshot(r), 0);
 	assert_string_equal(r->snap.alarm, "");
 	assert_int_equal(r->snap.n_unlocked, 0);
+	assert_int_equal(r->snap.n_lost, 0);
 	tear_down(r);
 }
 
