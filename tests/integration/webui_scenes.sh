@@ -89,7 +89,7 @@ cat >"$T/sixteen.yaml" <<-END
 	  - { name: gather, nodes: "g[032-047]", collective: allgather, size: 16MiB, topology: "C(16,{1,4})", alpha: 10us }
 END
 serve "$T/sixteen.yaml"
-scenes sixteen: sixteen-switch:device/ocs15 sixteen-job:job/train
+scenes sixteen: sixteen-switch:device/ocs03 sixteen-job:job/train
 
 cat >"$T/ring.yaml" <<-END
 	weft: 1

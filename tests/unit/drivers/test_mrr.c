@@ -388,7 +388,7 @@ static void an_open_interlock_is_told(void **state)
 
 static void waits_until_resonators_have_locked(void **state)
 {
-	struct rig *r = set_up("lock-time=40");
+	struct rig *r = set_up("lock-time=200");
 	int before;
 
 	(void)state;
