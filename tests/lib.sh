@@ -258,6 +258,23 @@ misroute() {
 	fi
 }
 
+# fibres_of FILE: its fibres (one entry a line), each pair of ends on a line of its own.
+fibres_of() {
+	/usr/bin/python3 - "$1" <<-'END'
+	import itertools, re, sys
+	def names(text):
+	    parts = [[p] for p in re.split(r"\[(\d+-\d+)\]", text)]
+	    for p in parts[1::2]:
+	        lo, hi = p[0].split("-")
+	        p[:] = [f"{n:0{len(lo)}}" for n in range(int(lo), int(hi) + 1)]
+	    return ["".join(w) for w in itertools.product(*parts)]
+	for line in open(sys.argv[1], encoding="utf-8"):
+	    m = re.match(r'(.*from: ")(.*)(", to: ")(.*?)(".*)', line)
+	    for a, b in zip(names(m[2]), names(m[4])) if m else ():
+	        print(m[1] + a + m[3] + b + m[5])
+	END
+}
+
 # sets NAME: how many changing commands an emulator has received.
 sets() {
 	control "$1" stats | awk '$1 == "sets" { print $2 }'

@@ -256,6 +256,41 @@ int bringup_light(struct bringup_run *r, int device, struct optics_xc xc, struct
 int bringup_unlight(struct bringup_run *r, int down_to, struct err *err);
 bool bringup_is_lit(const struct bringup *b, int device, struct optics_xc xc);
 
+/* ---- entries of a fabric's file: bringup_fibres.c ---- */
+
+#define BRINGUP_RANGES_MAX 8	/* of a name; more numbers stay as they are */
+
+struct bringup_span {
+	long lo, hi;
+	int digits;		/* of lo, as written */
+	bool padded;		/* lo begins with a 0 */
+};
+
+/* "gpu[0-3].p0": its text with a mark for each number, and those. */
+struct bringup_range {
+	char form[BRINGUP_NAME_MAX];
+	int n;
+	struct bringup_span v[BRINGUP_RANGES_MAX];
+};
+
+struct bringup_fibre {
+	struct bringup_range from, to;
+	char more[96];		/* ", KEY: VALUE" of all of them */
+	bool alone;
+};
+
+struct bringup_fibres {
+	struct bringup_fibre *v;
+	size_t n, cap;
+};
+
+/* Adds a fibre between two names (each below BRINGUP_NAME_MAX bytes), to the last entry if it
+ * follows on that and neither is to stay alone. The caller frees the list. */
+void bringup_fibres_add(struct bringup_fibres *list, const char *from, const char *to,
+			const char *more, bool alone);
+/* A line for each entry. */
+void bringup_fibres_put(const struct bringup_fibres *list, struct buf *out);
+
 /* ---- by power: bringup_power.c, bringup_power_pairs.c ---- */
 
 #define POWER_PATIENCE_US 200000	/* before a fibre is called dark */

@@ -4,12 +4,15 @@
  *
  * Only the lines of the key `fibres` are replaced, so that comments and the
  * order of all else stay the operator's. A fibre that was found somewhere is
- * written with both of its ends; one that is broken or reversed is left out, as
- * planning must not use it; one that could not be tried stays as written.
+ * written with both of its ends, several that follow one another as one entry;
+ * one that is broken or reversed is left out, as planning must not use it; one
+ * that could not be tried stays as written.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "controller/testbed/bringup_private.h"
+#include "lib/base/alloc.h"
 
 /* ", KEY: 1.500dB". mdb is not negative. */
 static void put_db(struct buf *out, const char *key, int32_t mdb)
@@ -32,76 +35,94 @@ static void put_loss(struct buf *out, int32_t mdb, bool amplified)
 }
 
 /* channel -1: all of them. */
-static void put_fibre(struct buf *out, const char *from, const char *to,
+static void put_fibre(struct bringup_fibres *out, const char *from, const char *to,
 		      int32_t loss_mdb, bool amplified, int channel)
 {
-	buf_printf(out, "  - { from: \"%s\", to: \"%s\"", from, to);
-	put_loss(out, loss_mdb, amplified);
+	struct buf more = { 0 };
+
+	put_loss(&more, loss_mdb, amplified);
 	if (channel >= 0) {
-		buf_printf(out, ", channels: %d", channel);
+		buf_printf(&more, ", channels: %d", channel);
 	}
-	buf_printf(out, " }\n");
+	bringup_fibres_add(out, from, to, buf_cstr(&more), channel >= 0);
+	buf_fini(&more);
 }
 
 /* ---- to hosts ---- */
 
 /* A fibre between a host and where it was found; device -1: nowhere, and the
  * fibre is left out. */
-static void put_host(struct buf *out, const struct bringup *b, int port,
-		     bool rx, struct bringup_place at)
+struct host_fibre {
+	int port;
+	bool rx;
+	struct bringup_place at;
+};
+
+static void put_host(struct bringup_fibres *out, const struct bringup *b,
+		     const struct host_fibre *h)
 {
-	const struct model_port *h = &b->fabric->ports[port];
+	const struct model_port *p = &b->fabric->ports[h->port];
 	char host[BRINGUP_NAME_MAX], place[BRINGUP_NAME_MAX];
 
-	if (at.device < 0) {
+	if (h->at.device < 0) {
 		return;
 	}
-	bringup_put_host(h, rx, host);
-	bringup_put_place(b, at, rx, place);
-	put_fibre(out, rx ? place : host, rx ? host : place,
-		  rx ? h->rx_loss_mdb : h->tx_loss_mdb,
-		  rx ? h->rx_amplified : h->tx_amplified, -1);
+	bringup_put_host(p, h->rx, host);
+	bringup_put_place(b, h->at, h->rx, place);
+	put_fibre(out, h->rx ? place : host, h->rx ? host : place,
+		  h->rx ? p->rx_loss_mdb : p->tx_loss_mdb,
+		  h->rx ? p->rx_amplified : p->tx_amplified, -1);
 }
 
-/* By power they stay as written, unless they are dark. */
-static void put_hosts_power(struct buf *out, const struct bringup *b)
+/* Where frames showed it, or as written where none could; by power as written, unless it is
+ * dark. */
+static struct bringup_place place_of(const struct bringup *b, int port, bool rx)
 {
-	for (int i = 0; i < b->fabric->n_ports; i++) {
-		const struct model_port *h = &b->fabric->ports[i];
-
-		if (bringup_is_reversed(b, h)) {
-			continue;
-		}
-		if (!bringup_tx_is_dark(b, h)) {
-			put_host(out, b, i, false, bringup_written(h, false));
-		}
-		if (!bringup_rx_is_gone(b, h)) {
-			put_host(out, b, i, true, bringup_written(h, true));
-		}
-	}
-}
-
-/* Transmit fibres first, then receive fibres, each where frames showed it,
- * or as written where none could. */
-static void put_hosts_frames(struct buf *out, const struct bringup *b)
-{
+	const struct model_port *h = &b->fabric->ports[port];
 	const struct bringup_end *end;
+
+	if (b->method == BY_FRAMES) {
+		return bringup_host_is_untested(b, port, rx) ? bringup_written(h, rx) :
+			bringup_find_host(b, port, rx, &end);
+	}
+	if (bringup_is_reversed(b, h) ||
+	    (rx ? bringup_rx_is_gone(b, h) : bringup_tx_is_dark(b, h))) {
+		return (struct bringup_place){ .device = -1 };
+	}
+	return bringup_written(h, rx);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct host_fibre *x = a, *y = b;
+
+	return x->rx != y->rx ? x->rx - y->rx :
+	       x->at.device != y->at.device ? x->at.device - y->at.device :
+	       x->at.port != y->at.port ? x->at.port - y->at.port : x->port - y->port;
+}
+
+/* Transmit fibres first, then receive fibres, each in the order of the devices' ports: so they
+ * follow one another however hosts are spread over switches. */
+static void put_hosts(struct bringup_fibres *out, const struct bringup *b)
+{
 	int n = b->fabric->n_ports;
+	struct host_fibre *v = x_new(2 * (size_t)n + 1, sizeof(*v));
 
 	for (int i = 0; i < 2 * n; i++) {
-		bool rx = i >= n;
-
-		put_host(out, b, i % n, rx, bringup_host_is_untested(b, i % n, rx) ?
-			 bringup_written(&b->fabric->ports[i % n], rx) :
-			 bringup_find_host(b, i % n, rx, &end));
+		v[i] = (struct host_fibre){ i % n, i >= n, place_of(b, i % n, i >= n) };
 	}
+	qsort(v, 2 * (size_t)n, sizeof(*v), by_place);
+	for (int i = 0; i < 2 * n; i++) {
+		put_host(out, b, &v[i]);
+	}
+	free(v);
 }
 
 /* ---- between switches ---- */
 
 /* The trunk as written, but ending at this input. */
-static void put_trunk(struct buf *out, const struct bringup *b, const struct model_trunk *t,
-		      int device, int port)
+static void put_trunk(struct bringup_fibres *out, const struct bringup *b,
+		      const struct model_trunk *t, int device, int port)
 {
 	struct bringup_place begin = { t->from_device, t->from_port }, end = { device, port };
 	char from[BRINGUP_NAME_MAX], to[BRINGUP_NAME_MAX];
@@ -113,7 +134,7 @@ static void put_trunk(struct buf *out, const struct bringup *b, const struct mod
 
 /* What was found, with the loss that is written where the fibre is, if that is
  * within the limit, else as measured. */
-static void put_found(struct buf *out, const struct bringup *b, int device, int port)
+static void put_found(struct bringup_fibres *out, const struct bringup *b, int device, int port)
 {
 	const struct bringup_far *far = &b->devices[device].far[port];
 	int owner = bringup_owner_of(b, far);
@@ -136,7 +157,7 @@ static void put_found(struct buf *out, const struct bringup *b, int device, int 
 }
 
 /* What was found at outputs, in their order; unwritten: only where the file has no fibre. */
-static void put_all_found(struct buf *out, const struct bringup *b, bool unwritten)
+static void put_all_found(struct bringup_fibres *out, const struct bringup *b, bool unwritten)
 {
 	for (int d = 0; d < b->fabric->n_devices; d++) {
 		for (int i = 0; i < b->fabric->devices[d].n_out; i++) {
@@ -152,7 +173,7 @@ static void put_all_found(struct buf *out, const struct bringup *b, bool unwritt
 
 /* One that could not be tried stays as it is written, unless another one was
  * found at its end; one that is broken is left out. */
-static void put_trunks_frames(struct buf *out, const struct bringup *b)
+static void put_trunks_frames(struct bringup_fibres *out, const struct bringup *b)
 {
 	const struct model_fabric *f = b->fabric;
 
@@ -172,7 +193,7 @@ static void put_trunks_frames(struct buf *out, const struct bringup *b)
 
 /* What was found, in the order of outputs, then what could not be tried and
  * whose place no other fibre has. */
-static void put_trunks_power(struct buf *out, const struct bringup *b)
+static void put_trunks_power(struct bringup_fibres *out, const struct bringup *b)
 {
 	const struct model_fabric *f = b->fabric;
 
@@ -243,18 +264,20 @@ static int rewrite(const struct model_fabric *f, const struct buf *fibres,
 
 int bringup_yaml(const struct bringup *b, struct buf *out, struct err *err)
 {
+	struct bringup_fibres found = { 0 };
 	struct buf fibres = { 0 };
 	int rc;
 
-	buf_printf(&fibres, "fibres:\n");
+	put_hosts(&found, b);
 	if (b->method == BY_FRAMES) {
-		put_hosts_frames(&fibres, b);
-		put_trunks_frames(&fibres, b);
+		put_trunks_frames(&found, b);
 	} else {
-		put_hosts_power(&fibres, b);
-		put_trunks_power(&fibres, b);
+		put_trunks_power(&found, b);
 	}
+	buf_printf(&fibres, "fibres:\n");
+	bringup_fibres_put(&found, &fibres);
 	rc = rewrite(b->fabric, &fibres, out, err);
 	buf_fini(&fibres);
+	vec_fini(&found);
 	return rc;
 }

@@ -75,14 +75,17 @@ tap "and nothing else is"
 expect 0 "no circuit is left" weft testbed probe "$T/lab.yaml"
 cp "$T/lab.found.yaml" "$T/found.yaml"
 expect 0 "the corrected file is a fabric" weft check "$T/found.yaml"
-[[ $(grep -c 'h01.p0.tx.*ocs0.in12.*0.200dB' "$T/found.yaml") == 1 &&
-	$(grep -c 'h05.p1.tx.*ocs0.in3.*0.200dB' "$T/found.yaml") == 1 ]]
+fibres_of "$T/found.yaml" >"$T/fibres"
+[[ $(grep -c 'h01.p0.tx.*ocs0.in12.*0.200dB' "$T/fibres") == 1 &&
+	$(grep -c 'h05.p1.tx.*ocs0.in3".*0.200dB' "$T/fibres") == 1 ]]
 tap "with the exchanged fibres where they are"
-! grep -qE 'h07.p2.rx|h09.p3' "$T/found.yaml"
+! grep -qE 'h07.p2.rx|h09.p3' "$T/fibres" && [[ $(wc -l <"$T/fibres") == 95 ]]
 tap "without those that do not work"
-grep -q 'ocs0.out25.*ocs1.in26' "$T/found.yaml" &&
-	! grep -q 'ocs1.out25' "$T/found.yaml" && grep -q '^# not of the fibres' "$T/found.yaml"
+grep -q 'ocs0.out25.*ocs1.in26' "$T/fibres" &&
+	! grep -q 'ocs1.out25' "$T/fibres" && grep -q '^# not of the fibres' "$T/found.yaml"
 tap "and the rest as it was"
+(($(grep -c 'from:' "$T/found.yaml") < 20)) && grep -q '"h\[02-04\].p\[0-1\].tx", to: "ocs0.in\[5-10\]"' "$T/found.yaml"
+tap "in ranges"
 daemon || exit 1
 expect 0 "it applies" weft apply -f "$T/found.yaml"
 expect 0 "its light arrives where it says" weft testbed probe "$T/found.yaml" --format json

@@ -124,10 +124,9 @@ find_one "and the way back" \
 [[ $(jq .differences "$T/out") == 8 ]]
 tap "and nothing else is"
 expect 0 "the corrected file is a fabric" weft check "$T/lab.found.yaml"
-grep -q 'rome0.out5".*ocs0.in6"' "$T/lab.found.yaml" &&
-	grep -q 'ocs0.out11".*rome0.in12"' "$T/lab.found.yaml" &&
-	grep -q 'rome0.out13".*h0.p0.rx"' "$T/lab.found.yaml" &&
-	! grep -qE 'rome0.out[78]"|h2.p0.tx' "$T/lab.found.yaml"
+fibres_of "$T/lab.found.yaml" >"$T/fibres"
+grep -q 'rome0.out5".*ocs0.in6"' "$T/fibres" && grep -q 'ocs0.out11".*rome0.in12"' "$T/fibres" &&
+	grep -q 'rome0.out13".*h0.p0.rx"' "$T/fibres" && ! grep -qE 'rome0.out[78]"|h2.p0.tx' "$T/fibres"
 tap "with what was found, and what is unseen as it was"
 
 # checklist 20, checklist 21: a robot that waits for people, circuits of others,

@@ -126,7 +126,8 @@ tap "  sends nothing"
 step 0 'weft device list' 'ocs0 .* yes '
 step 0 'weft device show ocs0' 'power loss +dark'
 step 2 'weft bringup pod.yaml' 'missing'
-! grep -q 'h3.*p1.*ocs0.8"' pod.found.yaml && [[ -s pod.found.yaml ]]
+fibres_of pod.found.yaml >fibres
+! grep -q 'h3.p1.tx' fibres && grep -q 'h3.p1.rx' fibres
 tap "  writes pod.found.yaml"
 echo "laser ocs0.in8 -3.0" >>"$T/light/wiring"
 expect 0 "  and nothing once the fibre is repaired" weft bringup pod.yaml --restart

@@ -335,6 +335,40 @@ static void light_is_traced_through_circuits_and_fibres(void **state)
 	model_free(f);
 }
 
+/* Two ports of each host to one switch, another to each of two: whichever order they are cabled
+ * in, and over a number that gets a digit more. */
+static void ranges_stay(void **state)
+{
+	static const char ranges[] =
+		"weft: 1\nfabric: f\n"
+		"hosts:\n  - { name: \"h[08-11]\", ports: \"p[9-12]\", rate: 1Gbps }\n"
+		"switches:\n  - { name: \"s[0-2]\", size: 9x9, driver: linux-tc, "
+		"options: { fabric: f } }\n"
+		"fibres:\n";
+	static const char fibres[] =
+		"  - { from: \"h[08-11].p[9-10].tx\", to: \"s0.in[1-8]\", loss: 0.500dB }\n"
+		"  - { from: \"h[08-11].p11.tx\", to: \"s1.in[1-4]\" }\n"
+		"  - { from: \"h08.p12.tx\", to: \"s2.in2\" }\n"
+		"  - { from: \"h[10-11].p12.tx\", to: \"s2.in[3-4]\" }\n"
+		"  - { from: \"s0.out[1-8]\", to: \"h[08-11].p[9-10].rx\" }\n"
+		"  - { from: \"s1.out[1-4]\", to: \"h[08-11].p11.rx\" }\n"
+		"  - { from: \"s1.out[8-9]\", to: \"s2.in[8-9]\" }\n";
+	struct buf out = { 0 }, in = { 0 };
+	struct model_fabric *f;
+	struct bringup *b;
+
+	(void)state;
+	buf_printf(&in, "%s%s", ranges, fibres);
+	f = parse(buf_cstr(&in));
+	assert_int_equal(bringup_new(f, &b, NULL), 0);
+	assert_int_equal(bringup_yaml(b, &out, NULL), 0);
+	assert_string_equal(buf_cstr(&out), buf_cstr(&in));
+	bringup_free(b);
+	model_free(f);
+	buf_fini(&out);
+	buf_fini(&in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +379,7 @@ int main(void)
 		cmocka_unit_test(a_reversed_pair_is_one_finding),
 		cmocka_unit_test(the_corrected_file_says_what_was_found),
 		cmocka_unit_test(channels_and_gain_stay),
+		cmocka_unit_test(ranges_stay),
 		cmocka_unit_test(fibres_between_switches_are_told_apart),
 		cmocka_unit_test(the_state_is_kept_for_one_text),
 		cmocka_unit_test(light_is_traced_through_circuits_and_fibres),
