@@ -81,12 +81,12 @@ static bool take_name(struct circuit_entry *e, const struct name *name, const ch
 	return false;
 }
 
-/* ---- ends ---- */
+/* ---- what can be, in the file and on request ---- */
 
-bool build_is_dead(const struct model_build *b, int port, bool tx)
+static bool is_dead(const struct model_fabric *f, int port, bool tx)
 {
-	const struct model_port *p = &b->ports.v[port];
-	const struct model_device *d = &b->devices.v[tx ? p->tx_device : p->rx_device];
+	const struct model_port *p = &f->ports[port];
+	const struct model_device *d = &f->devices[tx ? p->tx_device : p->rx_device];
 	const int *dead = tx ? d->dead_in : d->dead_out;
 
 	for (int i = 0; i < (tx ? d->n_dead_in : d->n_dead_out); i++) {
@@ -98,48 +98,112 @@ bool build_is_dead(const struct model_build *b, int port, bool tx)
 }
 
 /* Whether light of one side of a port reaches a device that is not known to be dead
- * there; why not is reported. */
-static bool check_side(struct circuit_entry *e, int port, bool tx, struct conf_place at)
+ * there. WEFT_ENOTFOUND: none; WEFT_EINVAL. */
+static int check_side(const struct model_fabric *f, int port, bool tx, bool simplex,
+		      struct err *err)
 {
-	struct model_build *b = e->b;
-	const struct model_port *p = &b->ports.v[port];
-	int device = tx ? p->tx_device : p->rx_device;
-	const struct model_device *d = device >= 0 ? &b->devices.v[device] : NULL;
+	const struct model_port *p = &f->ports[port];
+	const int device = tx ? p->tx_device : p->rx_device;
+	const struct model_device *d = device >= 0 ? &f->devices[device] : NULL;
 
 	if (!d) {
-		if (!b->fibres_unsure) {
-			conf_error(b->r, at, WEFT_EINVAL, "%s: %s has no fibre %s a device",
-				   e->object, p->name, tx ? "to" : "from");
-		}
-		return false;
+		return err_set(err, WEFT_ENOTFOUND, "%s has no fibre %s a device", p->name,
+			       tx ? "to" : "from");
 	}
-	if (build_is_dead(b, port, tx)) {
-		conf_error(b->r, at, WEFT_EINVAL, "%s: %s is marked as dead", e->object, p->name);
-		return false;
+	if (is_dead(f, port, tx)) {
+		return err_set(err, WEFT_EINVAL, "%s is marked as dead", p->name);
 	}
-	if (d->any_to_any && e->is_simplex && tx) {
-		err_hint(conf_error(b->r, at, WEFT_EINVAL, "%s: direction: one-way at %s, which "
-				    "is any-to-any", e->object, d->name),
-			 "its circuits carry light both ways");
-		return false;
+	if (d->any_to_any && simplex && tx) {
+		err_set(err, WEFT_EINVAL, "direction: one-way at %s, which is any-to-any", d->name);
+		err_hint(err, "its circuits carry light both ways");
+		return err->code;
 	}
-	return true;
+	return 0;
 }
 
-/* Whether there may be a route from one device to the other. */
-static bool check_route(struct circuit_entry *e, const struct model_link *l, struct conf_place at)
+/* Whether there may be a route from one device to the other. WEFT_EINVAL. */
+static int check_route(const struct model_fabric *f, int tx_port, int rx_port, struct err *err)
 {
-	struct model_build *b = e->b;
-	const struct model_port *tx = &b->ports.v[l->tx_port], *rx = &b->ports.v[l->rx_port];
-	const struct model_device *from = &b->devices.v[tx->tx_device];
-	const struct model_device *to = &b->devices.v[rx->rx_device];
+	const struct model_port *tx = &f->ports[tx_port], *rx = &f->ports[rx_port];
+	const struct model_device *from = &f->devices[tx->tx_device];
+	const struct model_device *to = &f->devices[rx->rx_device];
 
-	if (from == to || (b->trunks.n > 0 && !from->any_to_any && !to->any_to_any)) {
-		return true;
+	if (from == to || (f->n_trunks > 0 && !from->any_to_any && !to->any_to_any)) {
+		return 0;
 	}
-	conf_error(b->r, at, WEFT_EINVAL, "%s: %s is on %s and %s on %s, and no fibre joins these",
-		   e->object, tx->name, from->name, rx->name, to->name);
-	return false;
+	return err_set(err, WEFT_EINVAL, "%s is on %s and %s on %s, and no fibre joins these",
+		       tx->name, from->name, rx->name, to->name);
+}
+
+/* What two ports are, without their fibres. WEFT_EINVAL. */
+static int check_ends(const struct model_end *a, const struct model_end *z, bool simplex,
+		      struct err *err)
+{
+	if (a->lanes != z->lanes) {
+		return err_set(err, WEFT_EINVAL, "lanes differ: %s has %d, %s has %d", a->name,
+			       a->lanes, z->name, z->lanes);
+	}
+	if (a->port == z->port && !simplex) {
+		err_set(err, WEFT_EINVAL, "%s cannot be joined to itself both ways", a->name);
+		err_hint(err, "light from a port to itself is one-way");
+		return err->code;
+	}
+	return 0;
+}
+
+static int check_link(const struct model_fabric *f, int tx, int rx, bool simplex, struct err *err)
+{
+	int r;
+
+	if ((r = check_side(f, tx, true, simplex, err)) ||
+	    (r = check_side(f, rx, false, simplex, err))) {
+		return r;
+	}
+	return check_route(f, tx, rx, err);
+}
+
+int model_check_circuit(const struct model_fabric *f, const struct model_end *a,
+			const struct model_end *z, bool simplex, struct err *err)
+{
+	int r = check_ends(a, z, simplex, err);
+
+	for (int i = 0; i < a->lanes && r == 0; i++) {
+		r = check_link(f, a->port + i, z->port + i, simplex, err);
+		if (r == 0 && !simplex) {
+			r = check_link(f, z->port + i, a->port + i, simplex, err);
+		}
+	}
+	return r;
+}
+
+/* ---- ends ---- */
+
+/* As much of the fabric as these look at. */
+static struct model_fabric parts(const struct model_build *b)
+{
+	return (struct model_fabric){ .ports = b->ports.v, .devices = b->devices.v,
+				      .n_trunks = (int)b->trunks.n };
+}
+
+bool build_is_dead(const struct model_build *b, int port, bool tx)
+{
+	const struct model_fabric f = parts(b);
+
+	return is_dead(&f, port, tx);
+}
+
+/* Reports it at its place, but for fibres that could not be read. True when r is 0. */
+static bool report(struct circuit_entry *e, int r, const struct err *err, struct conf_place at)
+{
+	struct err *kept;
+
+	if (r && (r != WEFT_ENOTFOUND || !e->b->fibres_unsure)) {
+		kept = conf_error(e->b->r, at, WEFT_EINVAL, "%s: %s", e->object, err->msg);
+		if (err->hint[0]) {
+			err_hint(kept, "%s", err->hint);
+		}
+	}
+	return r == 0;
 }
 
 /* One side of a port becomes the job's, unless it is another circuit's. */
@@ -168,11 +232,15 @@ static bool claim(struct circuit_entry *e, int port, bool tx, int job, struct co
 static bool add_link(struct circuit_entry *e, int job, const struct model_link *l,
 		     const struct name *from, const struct name *to)
 {
+	const struct model_fabric f = parts(e->b);
+	struct err err = { 0 };
 	/* Both ends are looked at, even if the first is wrong. */
-	bool ok = check_side(e, l->tx_port, true, from->at);
+	bool ok = report(e, check_side(&f, l->tx_port, true, e->is_simplex, &err), &err, from->at);
 
-	ok &= check_side(e, l->rx_port, false, to->at);
-	if (!ok || !check_route(e, l, from->at) || !claim(e, l->tx_port, true, job, from->at) ||
+	ok &= report(e, check_side(&f, l->rx_port, false, e->is_simplex, &err), &err, to->at);
+	if (!ok ||
+	    !report(e, check_route(&f, l->tx_port, l->rx_port, &err), &err, from->at) ||
+	    !claim(e, l->tx_port, true, job, from->at) ||
 	    !claim(e, l->rx_port, false, job, to->at)) {
 		return false;
 	}
@@ -201,19 +269,12 @@ static void add_circuit(struct circuit_entry *e, int job, const char *name,
 {
 	struct port_end a, z;
 	bool ok = find_end(e, from, &a);
+	struct err err = { 0 };
 
-	if (!find_end(e, to, &z) || !ok) {
-		return;
-	}
-	if (a.lanes != z.lanes) {
-		conf_error(e->b->r, to->at, WEFT_EINVAL, "%s: lanes differ: %s has %d, %s has %d",
-			   e->object, from->text, a.lanes, to->text, z.lanes);
-		return;
-	}
-	if (a.port == z.port && !e->is_simplex) {
-		err_hint(conf_error(e->b->r, to->at, WEFT_EINVAL, "%s: from %s to itself",
-				    e->object, from->text),
-			 "light from a port to itself has direction: one-way");
+	if (!find_end(e, to, &z) || !ok ||
+	    !report(e, check_ends(&(struct model_end){ from->text, a.port, a.lanes },
+				  &(struct model_end){ to->text, z.port, z.lanes },
+				  e->is_simplex, &err), &err, to->at)) {
 		return;
 	}
 	for (int i = 0; i < a.lanes; i++) {

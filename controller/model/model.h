@@ -393,6 +393,21 @@ int model_find_job(const struct model_fabric *f, const char *name);
 int model_find_port(const struct model_fabric *f, const char *name, int *port, int *lanes,
 		    struct err *err);
 
+/* An end of a circuit, as model_find_port finds it, and what errors call it. */
+struct model_end {
+	const char *name;
+	int port, lanes;
+};
+
+/*
+ * Whether there can be a circuit from a port to another, and back unless simplex: the file's own
+ * checks, but for who has the ports. WEFT_ENOTFOUND: a side has no fibre; WEFT_EINVAL: it is marked
+ * as dead, lanes differ, one-way at a switch that is any-to-any, a port to itself both ways, no
+ * fibre between their devices. O(lanes x dead ports).
+ */
+int model_check_circuit(const struct model_fabric *f, const struct model_end *a,
+			const struct model_end *z, bool simplex, struct err *err);
+
 /* "ring", "switch" or "panel". */
 const char *model_device_kind_name(enum model_device_kind kind);
 

@@ -41,6 +41,8 @@ in_file "one way at a switch without sides" 'direction: one-way at both, which i
 	'name: a, from: any.p0, to: any.p1, direction: one-way'
 in_file "lanes that differ" 'lanes differ: wide.q0 has 2, tg1.p0 has 1' \
 	'name: a, from: wide.q0, to: tg1.p0'
+in_file "a port to itself" 'dut.p0 cannot be joined to itself both ways' \
+	'name: a, from: dut.p0, to: dut.p0'
 in_file "a port of two groups" 'dut.p0 already sends light of a from line 18' \
 	'name: a, from: dut.p0, to: tg1.p0' 'name: b, from: dut.p0, to: tg1.p1'
 in_file "no fibre between" 'dut.p0 is on ocs0 and any.p0 on both, and no fibre joins' \
@@ -66,18 +68,39 @@ refused() {
 	expect "$1" "$2" weft circuit add "${@:4}"
 	has err "  and why" "$3"
 	expect 0 "  nothing is held" weft circuit find "${4/dut.p9/dut.p0}"
+	no_job
 }
-refused 65 "a port that is not there" "dut has no port 'p9'" dut.p9 tg1.p0
-refused 65 "one that is dead" 'dut.p3 is marked as dead' dut.p3 tg1.p0
-refused 65 "one way at a switch without sides" 'one-way at both, which is any-to-any' \
+no_job() {
+	[[ $(weft job list --all --format json | jq '.jobs | length') == 0 ]]
+	tap "  no job was made"
+}
+# never WHAT ERROR ARGUMENT...: it does not wait either.
+never() {
+	refused 65 "$@"
+	expect 65 "  nor by waiting" weft circuit add "${@:3}" --wait
+	no_job
+}
+never "a port that is not there" "dut has no port 'p9'" dut.p9 tg1.p0
+never "one that is dead" 'dut.p3 is marked as dead' dut.p3 tg1.p0
+never "one way at a switch without sides" 'one-way at both, which is any-to-any' \
 	any.p0 any.p1 --one-way
-refused 65 "lanes that differ" 'lanes differ: wide.q0 has 2, tg1.p0 has 1' wide.q0 tg1.p0
-refused 65 "a port twice in one group" 'dut.p0 sends light of two' dut.p0 tg1.p0 dut.p0 tg1.p1
-refused 65 "no fibre between" 'no fibre joins' dut.p0 any.p0
+never "lanes that differ" 'lanes differ: wide.q0 has 2, tg1.p0 has 1' wide.q0 tg1.p0
+never "a port twice in one group" 'dut.p0 sends light of two' dut.p0 tg1.p0 dut.p0 tg1.p1
+never "a port to itself" 'dut.p0 cannot be joined to itself both ways' dut.p0 dut.p0
+never "no fibre between" 'no fibre joins' dut.p0 any.p0
 refused 65 "a lease of zero" 'a lease lasts longer than that' dut.p0 tg1.p0 --lease 0s
 expect 0 "a port is drained" weft drain dut.p4
 refused 65 "which gets no circuit" 'dut.p4 is drained by .*: no new circuit there' dut.p4 tg1.p0
+weft circuit add dut.p4 tg1.p0 --name later --wait >"$T/later" 2>&1 &
+PID[later]=$!
+state() { weft job list --format json | jq -e ".jobs[] | select(.name == \"$1\" and .state == \"$2\")"; }
+wait_for 10 state later queued
+tap "  but by waiting"
 expect 0 "undrained" weft undrain dut.p4
+wait "${PID[later]}"
+tap "  it is made"
+unset "PID[later]"
+expect 0 "  and removed" weft circuit remove later
 [[ $(weft status --format json | jq -c '[.devices[].circuits]') == '[0,0]' ]]
 tap "nothing was made"
 
@@ -85,8 +108,7 @@ tap "nothing was made"
 expect 0 "a group" weft circuit add dut.p0 tg1.p0 --name first
 weft circuit add dut.p0 tg1.p1 --name second --wait >"$T/second" 2>&1 &
 PID[second]=$!
-waits() { weft job list --format json | jq -e '.jobs[] | select(.name == "second" and .state == "queued")'; }
-wait_for 10 waits
+wait_for 10 state second queued
 tap "another waits for its port"
 expect 75 "a third" weft circuit add dut.p0 tg1.p2 --name third
 has err "  hears who has it" 'dut.p0 is held by .*job first'
@@ -103,7 +125,6 @@ expect 0 "all other ports but one" weft job request seven --nodes dut,tg1 --port
 	--size 1MB --no-wait
 has err "  wait for it" 'job seven: queued'
 weft circuit remove first >"$T/out" 2>&1
-runs() { weft job list --format json | jq -e '.jobs[] | select(.name == "seven" and .state == "running")'; }
-wait_for 10 runs
+wait_for 10 state seven running
 tap "  and are given when it ends"
 finish

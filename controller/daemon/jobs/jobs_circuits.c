@@ -121,12 +121,37 @@ static int check_side(int port, bool tx, void *arg, struct err *err)
 								    : 0;
 }
 
+/* Whether the fabric has what they want. WEFT_EINVAL. */
+static int check_possible(const struct model_fabric *f, const Weft__V1__RequestJobRequest *q,
+			  struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < q->n_circuits && r == 0; i++) {
+		const Weft__V1__CircuitEnds *c = q->circuits[i];
+		struct model_end a = { .name = c->from }, z = { .name = c->to };
+
+		if ((r = model_find_port(f, c->from, &a.port, &a.lanes, err)) == 0 &&
+		    (r = model_find_port(f, c->to, &z.port, &z.lanes, err)) == 0) {
+			r = model_check_circuit(f, &a, &z, c->simplex, err);
+		}
+	}
+	if (r) {
+		err_wrap(err, "circuits");
+		err->code = WEFT_EINVAL;
+	}
+	return r ? err->code : 0;
+}
+
 int circuits_check(struct job_view *v, const struct jobs *jobs, const char *name,
 		   const Weft__V1__RequestJobRequest *q, struct err *err)
 {
 	struct side_search s = { .v = v, .jobs = jobs, .name = name };
-	int r;
+	int r = check_possible(v->f, q, err);
 
+	if (r) {
+		return r;
+	}
 	s.seen = x_new(2 * (size_t)v->f->n_ports + 1, 1);
 	r = job_each_side(v->f, q, check_side, &s, err);
 	free(s.seen);
