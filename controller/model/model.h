@@ -248,7 +248,8 @@ struct model_request {
 	char *nodes;		/* hosts in the order of ranks, "a b c" */
 	char *collective, *topology, *algorithm;
 	char *ring;		/* "": on switches */
-	char *ports;		/* of each host: names, "p0 p1", or a number and those
+	char *ports;		/* of each host: names, "p0 p1", in front of digits
+				 * a space, " 2", or a number and those
 				 * that it has, "2 h0.p0 h0.p1 h1.p2 h1.p3", none
 				 * before its fabric was made; a job of circuits has
 				 * none of these keys but */

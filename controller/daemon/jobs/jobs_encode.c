@@ -104,7 +104,9 @@ char *job_ports_text(const Weft__V1__RequestJobRequest *q)
 		buf_printf(&b, "%d", q->port_count);
 	}
 	for (size_t i = 0; i < q->n_ports; i++) {
-		buf_printf(&b, "%s%s", i ? " " : "", q->ports[i]);
+		const bool is_digits = !q->ports[i][strspn(q->ports[i], "0123456789")];
+
+		buf_printf(&b, "%s%s", i || is_digits ? " " : "", q->ports[i]);
 	}
 	return buf_steal(&b);
 }
