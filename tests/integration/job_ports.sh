@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Requested jobs on some ports of their hosts: a name of digits is no number.
+# Requested jobs on some ports of their hosts: a drained port keeps away only who would have it, and
+# a name of digits is no number.
 source "$(dirname "$0")/../lib.sh"
 cat >"$T/fabric.yaml" <<END
 weft: 1
@@ -27,4 +28,20 @@ expect 75 "  and has it" weft circuit add h0.3 h1.3
 has err "  by its name" 'h0.3 is held by .*job third'
 expect 0 "  and none beside it" weft circuit add h0.1 h1.1 h0.2 h1.2 h0.4 h1.4 --name rest
 expect 0 "  which end" weft circuit remove rest
+
+expect 0 "a port is drained" weft drain h0.1
+expect 0 "a job that names it" request first "[1]"
+expect 0 "one that names another" request second "[2]"
+wait_for 10 state second running
+tap "  runs"
+wait_for 10 state first queued
+tap "  but not the first"
+expect 0 "nor does a job of a number" request number 1
+wait_for 10 state number queued
+tap "  as it would have any"
+expect 0 "undrained" weft undrain h0.1
+wait_for 10 state first running
+tap "  the first runs"
+wait_for 10 state number running
+tap "  and the other"
 finish

@@ -33,9 +33,10 @@ int drain_check_frozen(const struct drain *d, struct err *err);
  * job there that its ring does not play yet; what stays may stay. O(circuits x
  * entries). */
 int drain_check_plan(const struct drain *d, const struct plan *p, struct err *err);
-/* True when new jobs are to stay away from this host: it, one of its ports, or
- * what they reach is drained. O(ports of the host x entries). */
+/* True when new jobs are to stay away from a host as a whole, or from a host's port: it, its host,
+ * or what it reaches is drained. O(entries). */
 bool drain_has_host(const struct drain *d, const struct model_fabric *f, int host);
+bool drain_has_port(const struct drain *d, const struct model_fabric *f, int port);
 /* WEFT_ESTALE where a host's port, or what it reaches, is drained. O(entries). */
 int drain_check_port(const struct drain *d, const struct model_fabric *f, int port,
 		     struct err *err);

@@ -114,13 +114,12 @@ static const struct store_drain *find_host_port(const struct drain *d,
 
 bool drain_has_host(const struct drain *d, const struct model_fabric *f, int host)
 {
-	const struct model_host *h = &f->hosts[host];
-	bool held = find(d, h->name) != NULL;
+	return find(d, f->hosts[host].name) != NULL;
+}
 
-	for (int i = h->first_port; i < h->first_port + h->n_ports; i++) {
-		held = held || find_host_port(d, f, i);
-	}
-	return held;
+bool drain_has_port(const struct drain *d, const struct model_fabric *f, int port)
+{
+	return find_host_port(d, f, port) != NULL;
 }
 
 /* WEFT_ESTALE: who drained it, why, and how it is allowed again. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which hosts jobs may have: those that are free, whose ports have not failed, and
- * that are not drained. Which of them a job gets is decided by place_job (plan); here is
- * what the daemon knows: readings, drains, and the hosts that other jobs have.
+ * Which hosts jobs may have: those that are free, and whose ports that they would have
+ * have not failed and are not drained. Which of them a job gets is decided by place_job
+ * (plan); here is what the daemon knows: readings, drains, and the hosts that other jobs have.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,21 +32,15 @@ static bool port_is_bad(const struct plan_light *l, int device, int port, bool i
 		  : is_bad(l->bad_out, l->n_bad_out, port);
 }
 
-/* A host with a port that has failed on its switch gets no new job, nor one
- * that is drained. */
-static bool host_is_good(const struct model_fabric *f, const struct plan_light *observed, int host)
+/* A port that has failed on its switch gets no new job, nor one that is drained. */
+static bool port_is_good(const struct jobs *jobs, const struct model_fabric *f,
+			 const struct plan_light *observed, int port)
 {
-	const struct model_host *h = &f->hosts[host];
+	const struct model_port *p = &f->ports[port];
 
-	for (int i = h->first_port; i < h->first_port + h->n_ports; i++) {
-		const struct model_port *p = &f->ports[i];
-
-		if (port_is_bad(observed, p->tx_device, p->tx_port, true) ||
-		    port_is_bad(observed, p->rx_device, p->rx_port, false)) {
-			return false;
-		}
-	}
-	return true;
+	return !port_is_bad(observed, p->tx_device, p->tx_port, true) &&
+	       !port_is_bad(observed, p->rx_device, p->rx_port, false) &&
+	       !drain_has_port(jobs->drain, f, port);
 }
 
 /* Whether this port of a host is one of those that the request names. */
@@ -68,7 +62,7 @@ static bool wants_port(const struct model_fabric *f, const Weft__V1__RequestJobR
 
 void job_view_fini(struct job_view *v)
 {
-	free(v->usable);
+	free(v->good);
 	free(v->busy);
 	free(v->silent);
 	free(v->tx);
@@ -230,7 +224,8 @@ void job_view_init(struct job_view *v, const struct jobs *jobs)
 	int n;
 
 	*v = (struct job_view){ .f = apply_fabric(apply) };
-	v->usable = x_new((size_t)v->f->n_hosts + 1, 1);
+	v->drain = jobs->drain;
+	v->good = x_new((size_t)v->f->n_ports + 1, 1);
 	v->busy = x_new((size_t)v->f->n_hosts + 1, 1);
 	v->silent = x_new((size_t)v->f->n_hosts + 1, 1);
 	v->tx = x_new((size_t)v->f->n_ports + 1, sizeof(*v->tx));
@@ -238,10 +233,41 @@ void job_view_init(struct job_view *v, const struct jobs *jobs)
 	devices = apply_devices(apply, &n);
 	apply_plan_base(apply, v->f, PLAN_SAFE, &base);
 	for (int h = 0; h < v->f->n_hosts; h++) {
-		v->usable[h] = host_is_good(v->f, base.observed, h) &&
-			       !drain_has_host(jobs->drain, v->f, h);
 		v->silent[h] = host_is_silent(v->f, devices, h);
 	}
+	for (int p = 0; p < v->f->n_ports; p++) {
+		v->good[p] = port_is_good(jobs, v->f, base.observed, p);
+	}
+}
+
+/* A host is judged by the ports of it that the job has; where it has none by those that it names,
+ * else by all that no other has, as which of them it will have is not known before. */
+static bool host_is_usable(const struct job_view *v, const struct job *j, int host)
+{
+	const struct model_host *h = &v->f->hosts[host];
+	bool has_some = false, own = true, others = true;
+
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		const char *holder = v->tx[p] ? v->tx[p] : v->rx[p];
+
+		if (holder && strcmp(holder, j->s.name) == 0) {
+			has_some = true;
+			own = own && v->good[p];
+		} else if (j->req->n_ports ? wants_port(v->f, j->req, p) : !holder) {
+			others = others && v->good[p];
+		}
+	}
+	return (has_some ? own : others) && !drain_has_host(v->drain, v->f, host);
+}
+
+bool *job_usable_hosts(const struct job_view *v, const struct job *j)
+{
+	bool *usable = x_new((size_t)v->f->n_hosts + 1, 1);
+
+	for (int h = 0; h < v->f->n_hosts; h++) {
+		usable[h] = host_is_usable(v, j, h);
+	}
+	return usable;
 }
 
 /* Whether no job has the port, and it has fibres both ways that the file does not call dead. */
@@ -302,7 +328,7 @@ int job_find_place(const struct job_view *v, const struct job *j, int **out, int
 		.min_ports = q->min_ports,
 		.topology = q->topology,
 	};
-	bool *busy = find_busy(v, j);
+	bool *busy = find_busy(v, j), *usable = job_usable_hosts(v, j);
 	int *hosts = x_new(q->n_nodes + 1, sizeof(*hosts));
 	int r = 0;
 
@@ -319,9 +345,10 @@ int job_find_place(const struct job_view *v, const struct job *j, int **out, int
 	}
 	w.hosts = q->n_nodes ? hosts : NULL;
 	if (r == 0) {
-		r = place_job(v->f, &w, v->usable, busy, out, n, err);
+		r = place_job(v->f, &w, usable, busy, out, n, err);
 	}
 	free(busy);
+	free(usable);
 	free(hosts);
 	return r;
 }

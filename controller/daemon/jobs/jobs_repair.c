@@ -161,12 +161,12 @@ static int hosts_of(const struct model_fabric *f, const struct job *j, int **out
 	return 0;
 }
 
-static bool all_usable(const struct job_view *v, const int *hosts, int n)
+static bool all_usable(const bool *usable, const int *hosts, int n)
 {
 	bool all = true;
 
 	for (int i = 0; i < n; i++) {
-		all = all && v->usable[hosts[i]];
+		all = all && usable[hosts[i]];
 	}
 	return all;
 }
@@ -181,24 +181,27 @@ static int choose(const struct job_view *v, const struct job *j, int *hosts, int
 {
 	struct place_request w = { .n = n, .ring = -1,
 				.min_ports = j->req->min_ports };
-	int *spare, r;
+	bool *usable = job_usable_hosts(v, j);
+	int *spare = x_new((size_t)n + 1, sizeof(*spare)), r = 0;
 
-	if (all_usable(v, hosts, n)) {
-		return 0;
+	if (all_usable(usable, hosts, n)) {
+		goto out;
 	}
 	if (j->req->n_nodes) {
-		return j->req->topology[0] ? 0 :
-		       err_set(err, WEFT_EINFEASIBLE, "its hosts were named");
+		r = j->req->topology[0] ? 0 :
+		    err_set(err, WEFT_EINFEASIBLE, "its hosts were named");
+		goto out;
 	}
-	spare = x_new((size_t)n + 1, sizeof(*spare));
-	r = place_spare(v->f, &w, hosts, v->usable, v->busy, spare, err);
+	r = place_spare(v->f, &w, hosts, usable, v->busy, spare, err);
 	if (r == 0) {
 		memcpy(hosts, spare, (size_t)n * sizeof(*hosts));
 	} else if (r == WEFT_EINFEASIBLE && j->req->topology[0]) {
 		err_clear(err);		/* perhaps other ports will do */
 		r = 0;
 	}
+out:
 	free(spare);
+	free(usable);
 	return r;
 }
 

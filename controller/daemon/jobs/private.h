@@ -190,9 +190,10 @@ void job_send_to_all(struct job *j);
 /* Everything that placing looks at; arrays over hosts. */
 struct job_view {
 	const struct model_fabric *f;	/* the present one */
-	bool *usable;		/* its ports work, and it is not drained */
+	const struct drain *drain;	/* borrowed */
 	bool *busy;		/* a job on a switch has it */
 	bool *silent;		/* it has a port on a device that did not answer */
+	bool *good;		/* over ports: not failed, nor it or what it reaches drained */
 	const char **tx, **rx;	/* over ports: the job that has this side; NULL: none */
 };
 
@@ -211,6 +212,9 @@ void job_view_mark_side(struct job_view *v, int port, bool tx, const char *name)
 void job_view_mark_job(struct job_view *v, const struct job *j);
 /* Whether a device that hosts of these names have ports on did not answer. O(ports). */
 bool job_is_silent(const struct job_view *v, const char *nodes);
+/* Over hosts, as place_job and place_spare want them: those whose ports that the job has, or would
+ * have, are good, and that are not drained; free(). O(ports x ports that it names). */
+bool *job_usable_hosts(const struct job_view *v, const struct job *j);
 /* Hosts for the job, (*out)[*n], as place_job finds them; free(). NULL on error.
  * WEFT_EINFEASIBLE: not now; WEFT_EINVAL: the fabric lacks what it names. */
 int job_find_place(const struct job_view *v, const struct job *j, int **out, int *n,
