@@ -143,7 +143,7 @@ SuccessAction=poweroff-immediate
 FailureAction=poweroff-immediate
 [Service]
 Type=exec
-Environment=BIN=/usr/bin WEFT_GUEST=$TAP_N DEBIAN_FRONTEND=noninteractive
+Environment=BIN=/usr/bin WEFT_GUEST=$((TAP_N + 2)) DEBIAN_FRONTEND=noninteractive
 ExecStart=/root/tests/fault/soak_systemd.sh
 StandardOutput=file:/dev/ttyS1
 [Install]
