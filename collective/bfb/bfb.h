@@ -66,7 +66,8 @@ int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks, const str
  * with self-loops and on most irregular digraphs the bound of coll_verify. In one batch coll_bfb is
  * better. Of few chunks, whose rounding costs next to nothing.
  *
- * Takes over topo. Errors of coll_bfb; verified. O(rounds groups steps), on orbits where the
+ * Takes over topo. Errors of coll_bfb; WEFT_ELIMIT beyond 2^26 links of nodes' levels times
+ * steps, as on long chains; verified. O(rounds links of levels steps), on orbits where the
  * digraph has a group.
  */
 int coll_steady(enum coll_kind kind, struct topo *topo, struct coll_sched **out, struct err *err);

@@ -21,6 +21,9 @@
 #define ROUNDS 45
 #define GROWTH 1.2
 
+/* Links of groups times steps that are poured. */
+#define MAX_WORK (INT64_C(1) << 26)
+
 /* Chunks that are tried, and what rounding may cost with them: 1 in so many. */
 #define MIN_CHUNKS 4
 #define MAX_CHUNKS 32
@@ -112,6 +115,10 @@ static int load_all(struct steady *s, const struct topo *t, struct err *err)
 	for (int i = 0; i < s->b.n_sides && rc == 0; i++) {
 		rc = add_side(s, i, s->steps, err);
 		s->steps += s->b.sides[i].diameter;
+	}
+	if (rc == 0 && (int64_t)s->all.n_use * s->steps > MAX_WORK) {
+		return err_set(err, WEFT_ELIMIT, "steady: %d links of groups in %d steps are too "
+			       "many to be balanced", s->all.n_use, s->steps);
 	}
 	return rc;
 }

@@ -154,11 +154,25 @@ static void compact(void **state)
 	topo_free(t);
 }
 
+/* Refused at once where it would take long: on a chain there is nothing to choose. */
+static void too_large(void **state)
+{
+	struct topo *t = NULL;
+	struct coll_sched *s = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(topo_parse("Mesh(500)", &t, NULL, NULL), 0);
+	assert_int_equal(coll_steady(COLL_ALLREDUCE, t, &s, &err), WEFT_ELIMIT);
+	assert_non_null(strstr(err.msg, "too many to be balanced"));
+	assert_null(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(broken), cmocka_unit_test(never_worse),
-		cmocka_unit_test(compact),
+		cmocka_unit_test(compact), cmocka_unit_test(too_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
