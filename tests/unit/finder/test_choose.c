@@ -93,10 +93,10 @@ static void by_exchanges(void **state)
 		const char *expr;
 		int steps;
 	} rows[] = { { 16, 6, "Pow(K(4),2)", 2 },
-		     { 81, 8, "Torus(3,3,3,3)", 4 },
+		     { 81, 8, "C(81,{9,15,16,19})", 3 },
 		     { 6, 5, "K(6)", 1 } };
 	static const char *const others[] = { "GenKautz(6,16)", "Hypercube(4)", "GenKautz(8,81)",
-					      "K(3,3)", "Torus(9,9)", "Multi(Torus(4,4),1)" };
+					      "K(3,3)", "Torus(9,9)", "Torus(3,3,3,3)" };
 
 	(void)state;
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
