@@ -297,3 +297,21 @@ etcd_alone() {
 		--initial-cluster "one=$peer" --heartbeat-interval 50 --election-timeout 500 >"$T/etcd.log" 2>&1 </dev/null &
 	PID[etcd]=$!
 }
+
+# one_job FILE HOSTS [COLLECTIVE ALGORITHM]: a fabric of one job on a simulated switch; of 1,000 hosts its
+# all-to-all is a heavy plan.
+one_job() {
+	local last=$(($2 - 1)) ports=$((4 * $2))
+	cat >"$1" <<-END
+	weft: 1
+	fabric: heavy
+	hosts:
+	  - { name: "h[0-$last]", ports: "p[0-3]", rate: 100Gbps }
+	switches:
+	  - { name: ocs0, size: ${ports}x$ports, driver: sim }
+	fibres:
+	  - { from: "h[0-$last].p[0-3]", to: "ocs0.[1-$ports]" }
+	jobs:
+	  - { name: j, nodes: "h[0-$last]", collective: ${3:-all-to-all}, size: 1GiB, topology: "GenKautz(4,$2)", algorithm: ${4:-mcf}, alpha: 5us }
+	END
+}

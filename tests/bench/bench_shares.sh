@@ -11,25 +11,9 @@ chmod 711 "$T"
 printf 'operator user root\nviewer user *\n' >"$T/access"
 DAEMON_OPTIONS=(--socket-mode 0666 --access "$T/access" --plan-time 600)
 
-# job FILE HOSTS COLLECTIVE ALGORITHM: on a simulated switch.
-job() {
-	local last=$(($2 - 1)) ports=$((4 * $2))
-	cat >"$1" <<-END
-	weft: 1
-	fabric: shares
-	hosts:
-	  - { name: "h[0-$last]", ports: "p[0-3]", rate: 100Gbps }
-	switches:
-	  - { name: ocs0, size: ${ports}x$ports, driver: sim }
-	fibres:
-	  - { from: "h[0-$last].p[0-3]", to: "ocs0.[1-$ports]" }
-	jobs:
-	  - { name: j, nodes: "h[0-$last]", collective: $3, size: 1GiB, topology: "GenKautz(4,$2)", algorithm: $4, alpha: 5us }
-	END
-}
-job "$T/a.yaml" 6 allgather bfb
-job "$T/b.yaml" 6 allreduce bfb
-job "$T/endless.yaml" 48 all-to-all tsmcf
+one_job "$T/a.yaml" 6 allgather bfb
+one_job "$T/b.yaml" 6 allreduce bfb
+one_job "$T/endless.yaml" 48 all-to-all tsmcf
 
 # measure NAME COMMAND: of runs times, on the two configurations in turn; median and greatest in
 # NAME_ms and NAME_max_ms.

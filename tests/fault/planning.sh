@@ -14,25 +14,9 @@ cat >"$T/access" <<-END
 END
 DAEMON_OPTIONS=(--socket-mode 0666 --access "$T/access" --plan-time 2)
 
-# heavy FILE HOSTS COLLECTIVE ALGORITHM SWITCH: one job on a simulated switch.
-heavy() {
-	local last=$(($2 - 1)) ports=$((4 * $2))
-	cat >"$1" <<-END
-	weft: 1
-	fabric: heavy
-	hosts:
-	  - { name: "h[0-$last]", ports: "p[0-3]", rate: 100Gbps }
-	switches:
-	  - { name: ocs0, size: ${ports}x$ports, driver: sim }
-	fibres:
-	  - { from: "h[0-$last].p[0-3]", to: "ocs0.[1-$ports]" }
-	jobs:
-	  - { name: j, nodes: "h[0-$last]", collective: $3, size: 1GiB, topology: "GenKautz(4,$2)", algorithm: $4, alpha: 5us }
-	END
-}
-heavy "$T/small.yaml" 6 allgather bfb
-heavy "$T/endless.yaml" 48 all-to-all tsmcf
-heavy "$T/large.yaml" 1000 all-to-all mcf
+one_job "$T/small.yaml" 6 allgather bfb
+one_job "$T/endless.yaml" 48 all-to-all tsmcf
+one_job "$T/large.yaml" 1000 all-to-all mcf
 
 daemon
 tap "weftd starts"

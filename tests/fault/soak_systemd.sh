@@ -20,27 +20,10 @@ setting() {
 	systemctl daemon-reload && systemctl restart weftd && wait_for 60 weft status -q
 }
 
-# heavy FILE HOSTS
-heavy() {
-	local last=$(($2 - 1)) ports=$((4 * $2))
-	cat >"$1" <<-END
-	weft: 1
-	fabric: heavy
-	hosts:
-	  - { name: "h[0-$last]", ports: "p[0-3]", rate: 100Gbps }
-	switches:
-	  - { name: ocs0, size: ${ports}x$ports, driver: sim }
-	fibres:
-	  - { from: "h[0-$last].p[0-3]", to: "ocs0.[1-$ports]" }
-	jobs:
-	  - { name: j, nodes: "h[0-$last]", collective: all-to-all, size: 1GiB, topology: "GenKautz(4,$2)", algorithm: mcf, alpha: 5us }
-	END
-}
-
 guest() {
 	local demo=/usr/share/doc/weft/examples/fabrics/demo.yaml pid began
 	export WEFT_SOCKET=/run/weft/weftd.sock
-	heavy "$T/large.yaml" 1000
+	one_job "$T/large.yaml" 1000
 	expect 0 "apt installs the packages" apt-get install -y --no-install-recommends /root/weft{,-lab}_*.deb
 	expect 0 "service and socket run" systemctl is-active weftd.service weftd.socket
 	expect 0 "dpkg puts the same there again" dpkg -i /root/weft_*.deb

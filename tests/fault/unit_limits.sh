@@ -16,24 +16,8 @@ remove_group() {
 }
 trap 'cleanup; remove_group' EXIT
 
-# heavy FILE HOSTS
-heavy() {
-	local last=$(($2 - 1)) ports=$((4 * $2))
-	cat >"$1" <<-END
-	weft: 1
-	fabric: heavy
-	hosts:
-	  - { name: "h[0-$last]", ports: "p[0-3]", rate: 100Gbps }
-	switches:
-	  - { name: ocs0, size: ${ports}x$ports, driver: sim }
-	fibres:
-	  - { from: "h[0-$last].p[0-3]", to: "ocs0.[1-$ports]" }
-	jobs:
-	  - { name: j, nodes: "h[0-$last]", collective: all-to-all, size: 1GiB, topology: "GenKautz(4,$2)", algorithm: mcf, alpha: 5us }
-	END
-}
-heavy "$T/small.yaml" 6
-heavy "$T/large.yaml" 1000
+one_job "$T/small.yaml" 6
+one_job "$T/large.yaml" 1000
 
 # limited OPTION...: weftd under them.
 limited() {
