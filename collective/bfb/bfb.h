@@ -62,8 +62,8 @@ int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks, const str
  * Breadth-first broadcast for batches that overlap (coll_pipeline), where a step carries all levels
  * of both phases: each link has an equal load of all that it carries, per unit of capacity, as
  * nearly as shortest paths allow, and so it has, nearly, of the first levels and of the last. T_B
- * of many batches comes near to that load: on tori and meshes with links out, on GenKautz graphs
- * with self-loops and on most irregular digraphs the bound of coll_verify. In one batch coll_bfb is
+ * of many batches comes near to that load: on tori with links out the bound of coll_verify. Where
+ * shortest paths are unique, as on GenKautz graphs, nothing is gained. In one batch coll_bfb is
  * better. Of few chunks, whose rounding costs next to nothing.
  *
  * Takes over topo. Errors of coll_bfb; WEFT_ELIMIT beyond 2^26 links of nodes' levels times
