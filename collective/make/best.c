@@ -6,12 +6,21 @@
 #define JOB_GAP 1e-3
 #define JOB_PASSES 500
 
+/* What an algorithm offers. */
+static int run(const struct coll_make_query *q, const struct coll_algorithm *a,
+	       struct coll_made *best, struct err *err)
+{
+	return a->made_of == COLL_OF_GROUPS	 ? make_by_hierarchy(q, a, best, err)
+	       : a->made_of == COLL_OF_ALLREDUCE ? make_by_trimmed(q, a, best, err)
+						 : a->run(q, a, best, err);
+}
+
 /* One for "auto": what is too large for it may do for another; *first keeps the first such
  * error. */
 static int try_one(const struct coll_make_query *q, const struct coll_algorithm *a,
 		   struct coll_made *best, struct err *first, struct err *err)
 {
-	int rc = a->run(q, a, best, err);
+	int rc = run(q, a, best, err);
 
 	if (rc != WEFT_ELIMIT || q->algorithm || q->kind == COLL_ALLTOALL) {
 		return rc;

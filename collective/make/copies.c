@@ -32,10 +32,8 @@ static int max_batches(const struct coll_make_query *q, const struct coll_sched 
 	return (int)most;
 }
 
-/* Those asked for, or the fewest that gain as much where arcs are links; or those that take
- * the least time. */
-static int count_batches(const struct coll_make_query *q, const struct coll_sched *whole,
-			 int *batches, struct err *err)
+int make_count_batches(const struct coll_make_query *q, const struct coll_sched *whole,
+		       int *batches, struct err *err)
 {
 	*batches = q->batches > 1 ? q->batches : 1;
 	if (q->batches > 1) {
@@ -53,7 +51,7 @@ static int make_batches(const struct coll_make_query *q, const struct coll_sched
 			int *batches, struct coll_sched **out, struct err *err)
 {
 	struct coll_sched *s = NULL;
-	int rc = count_batches(q, whole, batches, err);
+	int rc = make_count_batches(q, whole, batches, err);
 
 	*out = NULL;
 	if (rc || *batches == 1 || (rc = coll_pipeline(whole, *batches, &s, err)) ||
@@ -66,10 +64,8 @@ static int make_batches(const struct coll_make_query *q, const struct coll_sched
 	return rc;
 }
 
-/* Offers a schedule whole and in batches: in batches only where they were asked for; else what
- * cannot be in batches stays whole. */
-static int offer_batches(const struct coll_make_query *q, struct coll_made *one,
-			 struct coll_made *best, struct err *err)
+int make_offer_batches(const struct coll_make_query *q, struct coll_made *one,
+		       struct coll_made *best, struct err *err)
 {
 	struct coll_made parts = { .algorithm = one->algorithm };
 	int rc = make_batches(q, one->sched, &parts.batches, &parts.sched, err);
@@ -113,7 +109,7 @@ static int try_timed(const struct coll_make_query *q, const struct coll_algorith
 	int rc = topo_copy(q->topo, &copy, err);
 
 	if (rc || (rc = coll_bfb_timed(q->kind, copy, q->chunks, q->cost, &one.sched, &bound,
-				       err)) || (rc = offer_batches(q, &one, best, err))) {
+				       err)) || (rc = make_offer_batches(q, &one, best, err))) {
 		return rc;
 	}
 	best->bfb_bound_ns = bound;
@@ -128,7 +124,7 @@ int make_by_bfb(const struct coll_make_query *q, const struct coll_algorithm *se
 	int rc = topo_copy(q->topo, &copy, err);
 
 	if (rc || (rc = coll_bfb_cut(q->kind, copy, q->chunks, &one.sched, err)) ||
-	    (rc = offer_batches(q, &one, best, err))) {
+	    (rc = make_offer_batches(q, &one, best, err))) {
 		return rc;
 	}
 	return q->cost && q->cost->size_bytes > 0 && !q->fabric && latencies_differ(q->topo)
@@ -165,7 +161,7 @@ int make_by_expand(const struct coll_make_query *q, const struct coll_algorithm 
 		err_clear(err);
 		return 0;
 	}
-	return rc ? rc : offer_batches(q, &one, best, err);
+	return rc ? rc : make_offer_batches(q, &one, best, err);
 }
 
 /* Breadth first in one batch: the fewest steps that copies of shards need, with the least T_B. */
@@ -175,8 +171,7 @@ static bool is_breadth_first(const struct coll_made *m)
 	       !m->algorithm->chooses_steps && !m->torus.is_made;
 }
 
-/* Whether the best so far is above its bound, and others are no larger. */
-static bool is_above(const struct coll_make_query *q, const struct coll_made *best)
+bool make_is_above(const struct coll_make_query *q, const struct coll_made *best)
 {
 	if (is_too_large(q, best)) {
 		return false;
@@ -206,7 +201,7 @@ int make_by_steady(const struct coll_make_query *q, const struct coll_algorithm 
 	int rc;
 
 	if (!q->algorithm && best->sched &&
-	    (!is_above(q, best) || (int64_t)topo_n(q->topo) * topo_m(q->topo) > MAX_STEADY)) {
+	    (!make_is_above(q, best) || (int64_t)topo_n(q->topo) * topo_m(q->topo) > MAX_STEADY)) {
 		return 0;
 	}
 	rc = topo_copy(q->topo, &copy, err);
@@ -219,7 +214,7 @@ int make_by_steady(const struct coll_make_query *q, const struct coll_algorithm 
 		coll_free(one.sched);
 		return rc;
 	}
-	return offer_batches(&how, &one, best, err);
+	return make_offer_batches(&how, &one, best, err);
 }
 
 /* Nodes times arcs up to which "auto" packs trees: for a job, and where a user waits. */
@@ -239,7 +234,7 @@ static bool may_gain(const struct coll_make_query *q, const struct coll_made *be
 	int64_t work = (int64_t)topo_n(t) * topo_m(t);
 
 	return work <= (q->max_transfers > 0 ? JOB_TREES : MAX_TREES) &&
-	       (!best->sched || is_above(q, best));
+	       (!best->sched || make_is_above(q, best));
 }
 
 static int offer_forest(const struct coll_make_query *q, const struct coll_algorithm *self,
@@ -281,7 +276,7 @@ int make_by_forest(const struct coll_make_query *q, const struct coll_algorithm 
 {
 	int rc;
 
-	if (!q->algorithm && (!best->sched || is_above(q, best)) &&
+	if (!q->algorithm && (!best->sched || make_is_above(q, best)) &&
 	    (rc = offer_least_cost(q, self, best, err))) {
 		return rc;
 	}
@@ -308,7 +303,7 @@ int make_by_flood(const struct coll_make_query *q, const struct coll_algorithm *
 	int rc;
 
 	if (!q->algorithm && best->sched &&
-	    (!is_above(q, best) || (q->max_transfers > 0 && topo_n(q->topo) > JOB_FLOOD) ||
+	    (!make_is_above(q, best) || (q->max_transfers > 0 && topo_n(q->topo) > JOB_FLOOD) ||
 	     (int64_t)topo_n(q->topo) * topo_m(q->topo) > MAX_FLOOD)) {
 		return 0;
 	}
@@ -336,7 +331,7 @@ static int offer_late(const struct coll_make_query *q, const struct coll_algorit
 		err_clear(err);
 		return 0;
 	}
-	return rc ? rc : offer_batches(q, &one, best, err);
+	return rc ? rc : make_offer_batches(q, &one, best, err);
 }
 
 /* Nodes times arcs up to which "auto" takes the linear programs of "late", with flooding and trees
@@ -345,7 +340,7 @@ static int offer_late(const struct coll_make_query *q, const struct coll_algorit
 
 static bool is_worth_late(const struct coll_make_query *q, const struct coll_made *best)
 {
-	return (int64_t)topo_n(q->topo) * topo_m(q->topo) <= MAX_LATE && is_above(q, best);
+	return (int64_t)topo_n(q->topo) * topo_m(q->topo) <= MAX_LATE && make_is_above(q, best);
 }
 
 /* Late takers, with more and more extra steps while links into nodes are not full. */
@@ -369,54 +364,6 @@ int make_by_late(const struct coll_make_query *q, const struct coll_algorithm *s
 		rc = offer_late(q, self, extra, best, err);
 	}
 	mpq_clear(bound);
-	return rc;
-}
-
-/* Of ranks in the groups of a width; in batches, whose transfers are not moved to idle links, as
- * that gains next to nothing here. */
-static int offer_groups(const struct coll_make_query *q, const struct coll_algorithm *self,
-			int width, struct coll_made *best, struct err *err)
-{
-	struct coll_make_query how = *q;
-	struct coll_made one = { .algorithm = self };
-	int batches, rc = make_hierarchy(q, width, &one.sched, err);
-
-	how.max_transfers = 0;
-	if (rc || (rc = count_batches(&how, one.sched, &batches, err))) {
-		coll_free(one.sched);
-		return rc;
-	}
-	how.batches = batches;
-	return offer_batches(&how, &one, best, err);
-}
-
-/* Whether narrower arcs may join groups of which something can be made: these are of too much, or
- * have a rank that another of its group does not reach inside. */
-static bool may_be_wider(int rc)
-{
-	return rc == 0 || rc == WEFT_ELIMIT || rc == WEFT_EINFEASIBLE;
-}
-
-/* Of ranks in groups, the smallest first; "auto" passes over digraphs that have none, and groups
- * of which nothing can be made. */
-int make_by_hierarchy(const struct coll_make_query *q, const struct coll_algorithm *self,
-		      struct coll_made *best, struct err *err)
-{
-	struct coll_make_query how = *q;
-	int rc = 0;
-
-	how.max_transfers = 0;
-	for (int width = 0; may_be_wider(rc); width++) {
-		if (!q->algorithm && best->sched && !is_above(&how, best)) {
-			return 0;
-		}
-		err_clear(err);
-		rc = offer_groups(q, self, width, best, err);
-	}
-	if (rc == WEFT_EUNSUPPORTED && (best->sched || !q->algorithm)) {
-		err_clear(err);
-		return 0;
-	}
 	return rc;
 }
 

@@ -636,10 +636,60 @@ static int allgather(const struct topo *t, const void *like, struct coll_sched *
 	return rc;
 }
 
-int make_hierarchy(const struct coll_make_query *q, int width, struct coll_sched **out,
-		   struct err *err)
+/* Proven, not embedded. width: where groups are not said, of all widths of arcs that join equal
+ * ones, from the widest on. O(transfers) beside the all-gathers inside and between. */
+static int make_hierarchy(const struct coll_make_query *q, int width, struct coll_sched **out,
+			  struct err *err)
 {
 	struct hierarchy like = { .q = q, .width = width };
 
 	return coll_from_gathers(q->kind, q->topo, allgather, &like, out, err);
+}
+
+/* Of ranks in the groups of a width; in batches, whose transfers are not moved to idle links, as
+ * that gains next to nothing here. */
+static int offer_groups(const struct coll_make_query *q, const struct coll_algorithm *self,
+			int width, struct coll_made *best, struct err *err)
+{
+	struct coll_make_query how = *q;
+	struct coll_made one = { .algorithm = self };
+	int batches, rc = make_hierarchy(q, width, &one.sched, err);
+
+	how.max_transfers = 0;
+	if (rc || (rc = make_count_batches(&how, one.sched, &batches, err))) {
+		coll_free(one.sched);
+		return rc;
+	}
+	how.batches = batches;
+	return make_offer_batches(&how, &one, best, err);
+}
+
+/* Whether narrower arcs may join groups of which something can be made: these are of too much, or
+ * have a rank that another of its group does not reach inside. */
+static bool may_be_wider(int rc)
+{
+	return rc == 0 || rc == WEFT_ELIMIT || rc == WEFT_EINFEASIBLE;
+}
+
+/* Of ranks in groups, the smallest first; "auto" passes over digraphs that have none, and groups
+ * of which nothing can be made. */
+int make_by_hierarchy(const struct coll_make_query *q, const struct coll_algorithm *self,
+		      struct coll_made *best, struct err *err)
+{
+	struct coll_make_query how = *q;
+	int rc = 0;
+
+	how.max_transfers = 0;
+	for (int width = 0; may_be_wider(rc); width++) {
+		if (!q->algorithm && best->sched && !make_is_above(&how, best)) {
+			return 0;
+		}
+		err_clear(err);
+		rc = offer_groups(q, self, width, best, err);
+	}
+	if (rc == WEFT_EUNSUPPORTED && (best->sched || !q->algorithm)) {
+		err_clear(err);
+		return 0;
+	}
+	return rc;
 }

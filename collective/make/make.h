@@ -80,6 +80,13 @@ enum coll_vary {
 	COLL_VARY_EXTRA_STEPS, COLL_VARY_SIZE,
 };
 
+/* The schedules of other algorithms that one is made of. */
+enum coll_made_of {
+	COLL_OF_NONE,
+	COLL_OF_GROUPS,		/* all-gathers inside groups of ranks and between them */
+	COLL_OF_ALLREDUCE,	/* what is left of an all-reduce */
+};
+
 struct coll_make_query;
 struct coll_made;
 
@@ -98,7 +105,9 @@ struct coll_algorithm {
 	const struct torus_spec *torus;		/* on the digits of ranks' numbers, so that ranks
 						 * forward where partners are no neighbours;
 						 * NULL: not so */
-	/* Makes schedules and offers them, or nothing where "auto" had better not. */
+	enum coll_made_of made_of;
+	/* Makes schedules and offers them, or nothing where "auto" had better not; NULL where
+	 * it is made of others (best.c). */
 	int (*run)(const struct coll_make_query *q, const struct coll_algorithm *self,
 		   struct coll_made *best, struct err *err);
 	/* For a query by its name; NULL: nothing is known before it is made. Errors of what it

@@ -10,7 +10,8 @@
 #define MET(q) ((q)->steps_first ? 1 : 1.002)
 
 /* coll_algorithm.run of the rows of algorithms.c: of copies.c, one_shot.c, rooted.c, pairs.c
- * and torus.c. */
+ * and torus.c; and of hierarchical.c and trimmed.c, which ask coll_make for what they are made of.
+ * Errors of what they make. */
 typedef int make_run_fn(const struct coll_make_query *q, const struct coll_algorithm *self,
 			struct coll_made *best, struct err *err);
 make_run_fn make_by_bfb, make_by_expand, make_by_steady, make_by_flood, make_by_forest,
@@ -38,11 +39,17 @@ int make_offer(const struct coll_make_query *q, struct coll_made *one, struct co
 int make_forest(const struct coll_make_query *q, bool joint, double below_ns,
 		struct coll_made *made, struct err *err);
 
-/* The schedule of ranks in groups (hierarchical.c), proven, not embedded. width: where
- * groups are not said, of all widths of arcs that join equal ones, from the widest on.
- * WEFT_EUNSUPPORTED where there are none, WEFT_ELIMIT where it is too large; errors of coll_make.
- * O(transfers) beside the all-gathers inside and between. */
-int make_hierarchy(const struct coll_make_query *q, int width, struct coll_sched **out,
-		   struct err *err);
+/* Batches for a schedule: those asked for, or the fewest that gain as much where arcs are links; or
+ * those that take the least time. Errors of coll_pipeline_fewest and coll_pipeline_best. */
+int make_count_batches(const struct coll_make_query *q, const struct coll_sched *whole,
+		       int *batches, struct err *err);
+
+/* Offers a schedule, as make_offer, whole and in batches: in batches only where they were asked
+ * for; else what cannot be in batches stays whole. */
+int make_offer_batches(const struct coll_make_query *q, struct coll_made *one,
+		       struct coll_made *best, struct err *err);
+
+/* Whether the best so far is above its bound, and others are no larger. */
+bool make_is_above(const struct coll_make_query *q, const struct coll_made *best);
 
 #endif

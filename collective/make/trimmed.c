@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Broadcast and reduce as what an all-reduce has of them. */
+#include "collective/make/private.h"
+
+/* Nodes times arcs up to which "auto" trims all-reduces, and transfers of these. */
+#define MAX_TRIMMED (1 << 22)
+#define MAX_WHOLE (1 << 23)
+
+/* Nothing where it is large, or not even half of its time, which one of its two phases takes, is
+ * fast enough. */
+static int offer_trimmed(const struct coll_make_query *q, const struct coll_algorithm *self,
+			 const struct coll_made *whole, struct coll_made *best, struct err *err)
+{
+	struct coll_made one = { .algorithm = self, .is_physical = true,
+				 .batches = whole->batches };
+	int64_t most = q->max_transfers > 0 ? q->max_transfers : MAX_WHOLE;
+	int rc;
+
+	if (best->sched && (whole->report.transfers > most ||
+			    (q->cost && whole->time_ns / 2 >= best->time_ns))) {
+		return 0;
+	}
+	rc = coll_trim(whole->sched, q->kind, q->root, &one.sched, err);
+	return rc ? rc : make_offer(q, &one, best, err);
+}
+
+/* The i-th all-reduce to trim: by name the fastest, and where that forwards sums, of which no
+ * reduce is made, breadth first; for "auto" that, and on coordinates. */
+static int make_whole(const struct coll_make_query *q, int i, struct coll_made *whole,
+		      struct err *err)
+{
+	struct coll_make_query how = *q;
+
+	how.kind = COLL_ALLREDUCE;
+	how.algorithm = i == !!q->algorithm ? coll_algorithm_find("bfb", COLL_ALLREDUCE) : NULL;
+	return i == 1 && !q->algorithm ? coll_make_torus(&how, whole, err)
+				       : coll_make(&how, whole, err);
+}
+
+/* Out of an all-reduce; "auto" out of those that take little work to make, where steps have a cost
+ * and trees are above their bound. */
+int make_by_trimmed(const struct coll_make_query *q, const struct coll_algorithm *self,
+		    struct coll_made *best, struct err *err)
+{
+	bool tries = q->cost && q->batches == 0 && best->sched &&
+		     (double)best->time_ns > (double)best->bound_ns * MET(q) &&
+		     (int64_t)topo_n(q->topo) * topo_m(q->topo) <= MAX_TRIMMED;
+	int rc = 0;
+
+	for (int i = 0; i < 2 && (q->algorithm ? !best->sched : tries); i++) {
+		struct coll_made whole;
+
+		err_clear(err);
+		rc = make_whole(q, i, &whole, err);
+		if (rc == 0) {
+			rc = offer_trimmed(q, self, &whole, best, err);
+			coll_made_fini(&whole);
+		}
+		if (rc && rc != WEFT_EUNSUPPORTED && q->algorithm) {
+			return rc;
+		}
+	}
+	if (rc && q->algorithm) {
+		return rc;
+	}
+	err_clear(err);
+	return 0;
+}
