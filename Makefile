@@ -59,7 +59,7 @@ SIMGRID := libsimgrid-dev g++
 ROOMS := base digest output conf lp graph proto coroutine rpc http etcd optics host topology \
 	bound schedule embedding torus bfb flow tree cost make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi restconf tl1 sonic robot mrr linux sim drivers emulators \
-	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_joint d_jobs d_views daemon cli small
+	model import plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_joint d_jobs d_views daemon cli small
 
 DIR_base := lib/base
 DIR_digest := lib/digest
@@ -109,6 +109,7 @@ DIR_sim := drivers/sim
 DIR_drivers := drivers
 DIR_emulators := drivers/emulators
 DIR_model := controller/model
+DIR_import := controller/import
 DIR_plan := controller/plan
 DIR_dry_run := controller/dry_run
 DIR_proto_convert := controller/proto_convert
@@ -187,6 +188,7 @@ DEPS_sim := base drv_core
 DEPS_drivers := base drv_core scpi restconf tl1 sonic robot mrr linux sim
 DEPS_emulators := base optics drv_core scpi restconf tl1 sonic robot mrr
 DEPS_model := base digest conf optics topology schedule make ring
+DEPS_import := base output conf model
 DEPS_plan := base digest output graph lp optics topology schedule embedding bfb flow make finder ring mesh optree model
 DEPS_dry_run := base drv_core drivers model plan
 DEPS_proto_convert := base output optics proto schedule model plan dry_run
@@ -202,7 +204,7 @@ DEPS_d_joint := base coroutine rpc etcd proto optics model plan store apply d_co
 DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store apply d_core d_change
 DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_joint d_jobs
 DEPS_daemon := base rpc proto model plan store dry_run apply d_core d_hosts d_ha d_change d_joint d_jobs d_views
-DEPS_cli := base output conf lp rpc proto topology schedule embedding torus bfb flow tree cost make routing finder launch lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan store proto_convert webui dry_run testbed
+DEPS_cli := base output conf lp rpc proto topology schedule embedding torus bfb flow tree cost make routing finder launch lower msccl mscclpp ring mesh reconfigure optree drv_core host model import plan store proto_convert webui dry_run testbed
 DEPS_small := base daemon cli
 
 # CLOSURE_x: x and all that it may reach, made once a room.

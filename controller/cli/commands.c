@@ -365,6 +365,8 @@ const struct cli_command cli_root[] = {
 	{ "bringup", NULL, "FABRIC", "Discover how a fabric is cabled, and "
 	  "compare with the file", NULL, bringup_options, 1, 1, false,
 	  cmd_bringup },
+	{ "import", NULL, "", "A lab's cabling from files of others", import_commands, NULL, 0, 0,
+	  false, NULL },
 	{ "testbed", NULL, "", "Fabrics of network namespaces, with real "
 	  "packets", testbed_commands, NULL, 0, 0, false, NULL },
 	{ "store", NULL, "", "What weftd remembers, between versions of weft", store_commands,

@@ -154,9 +154,10 @@ static void read_port_labels(struct model_build *b, const char *object,
 	}
 	for (int i = 0; i < n; i++) {
 		const char *label = class->labels[i];
+		int named = build_find(&class->laned, label);
 
-		if (build_find(&seen, label) >= 0 || build_find(&class->ports, label) >= 0 ||
-		    build_find(&class->laned, label) >= 0) {
+		named = named < 0 ? build_find(&class->ports, label) : named;
+		if (build_find(&seen, label) >= 0 || (named >= 0 && named / class->lanes != i)) {
 			conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: port-labels: '%.80s' is "
 				   "another port's name or label", object, label);
 		}

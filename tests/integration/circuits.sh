@@ -10,8 +10,8 @@ holds() { # IN,OUT...: just these, counted from 0
 daemon || exit 1
 expect 0 "the fabric" weft apply -f "$T/fabric.yaml"
 mapfile -t printed < <(sed -n 's/^    \(weft [^#]*[^ #]\) *\(#.*\)\?$/\1/p' "$TOP/docs/circuits.md")
-[[ ${#printed[@]} == 4 ]]
-tap "the page has four commands"
+[[ ${#printed[@]} == 7 ]]
+tap "the page has seven commands, four of them for a bed"
 # shellcheck disable=SC2086
 expect 0 "${printed[0]}" ${printed[0]}
 holds 0,8 8,0 1,9 9,1

@@ -28,6 +28,6 @@
 
 /* Tables of the parts schedules and lab; one without rows: the part is not in this build. */
 extern const struct cli_command schedule_commands[], routes_commands[], topology_commands[],
-	ring_commands[], rwa_commands[], testbed_commands[];
+	ring_commands[], rwa_commands[], testbed_commands[], import_commands[];
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands of a testbed. */
+/* The commands of testbeds and labs. */
 #include <stddef.h>
 
 #include "controller/cli/core/options.h"
@@ -62,5 +62,35 @@ const struct cli_command testbed_commands[] = {
 	  cmd_testbed_probe },
 	{ "step", NULL, "FABRIC JOB", "Set a job's ring to another step",
 	  NULL, testbed_step_options, 2, 2, false, cmd_testbed_step },
+	GROUP_END,
+};
+
+#define IMPORT_OPTIONS \
+	OUTPUT("default: standard output"), \
+	{ 0, "rate", "RATE", "of ports of which no file tells it (default: 100Gbps)", NULL }
+
+static const struct cli_option import_sonic_options[] = {
+	IMPORT_OPTIONS,
+	{ 0, "files", "DIR", "the folder of the files, ansible/files", "@file" },
+	{ 0, "group", "GROUP", "of the inventory: sonic_GROUP_devices.csv and so on", NULL },
+	{ 0, "testbed", "FILE", "write circuits of its testbeds instead of the fabric, a group "
+	  "each", "@file" },
+	{ 0, "driver", "NAME", "of the switches (default: sonic-ocs)", NULL },
+	END,
+};
+
+static const struct cli_option import_netbox_options[] = {
+	IMPORT_OPTIONS,
+	{ 0, "switches", "NAMES", "devices that are switches, apart by commas (default: those with "
+	  "front or rear ports)", NULL },
+	{ 0, "driver", "NAME", "of the switches (default: sim)", NULL },
+	END,
+};
+
+const struct cli_command import_commands[] = {
+	{ "sonic-mgmt", NULL, "[TESTBED]", "Files of sonic-mgmt, as a fabric file or as circuits",
+	  NULL, import_sonic_options, 0, 1, false, cmd_import_sonic_mgmt },
+	{ "netbox", NULL, "FILE", "NetBox's cables, CSV or JSON, as a fabric file", NULL,
+	  import_netbox_options, 1, 1, false, cmd_import_netbox },
 	GROUP_END,
 };

@@ -5,6 +5,7 @@
 #include "controller/cli/core/options.h"
 
 const struct cli_command testbed_commands[] = { GROUP_END };
+const struct cli_command import_commands[] = { GROUP_END };
 
 int cmd_emulate(struct cli *c, struct err *err)
 {
