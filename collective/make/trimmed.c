@@ -2,8 +2,10 @@
 /* Broadcast and reduce as what an all-reduce has of them. */
 #include "collective/make/private.h"
 
-/* Nodes times arcs up to which "auto" trims all-reduces, and transfers of these. */
+/* Nodes times arcs up to which "auto" trims all-reduces, and the fastest of these, and transfers of
+ * these. */
 #define MAX_TRIMMED (1 << 22)
+#define MAX_FASTEST (1 << 13)
 #define MAX_WHOLE (1 << 23)
 
 /* Nothing where it is large, or not even half of its time, which one of its two phases takes, is
@@ -24,17 +26,17 @@ static int offer_trimmed(const struct coll_make_query *q, const struct coll_algo
 	return rc ? rc : make_offer(q, &one, best, err);
 }
 
-/* The i-th all-reduce to trim: by name the fastest, and where that forwards sums, of which no
- * reduce is made, breadth first; for "auto" that, and on coordinates. */
+/* The i-th all-reduce to trim: by name the fastest, for "auto" breadth first, and the fastest where
+ * that takes little work, else that on coordinates. */
 static int make_whole(const struct coll_make_query *q, int i, struct coll_made *whole,
 		      struct err *err)
 {
 	struct coll_make_query how = *q;
 
 	how.kind = COLL_ALLREDUCE;
-	how.algorithm = i == !!q->algorithm ? coll_algorithm_find("bfb", COLL_ALLREDUCE) : NULL;
-	return i == 1 && !q->algorithm ? coll_make_torus(&how, whole, err)
-				       : coll_make(&how, whole, err);
+	how.algorithm = i == 0 && !q->algorithm ? coll_algorithm_find("bfb", how.kind) : NULL;
+	return i == 1 && (int64_t)topo_n(q->topo) * topo_m(q->topo) > MAX_FASTEST
+		       ? coll_make_torus(&how, whole, err) : coll_make(&how, whole, err);
 }
 
 /* Out of an all-reduce; "auto" out of those that take little work to make, where steps have a cost
@@ -47,22 +49,18 @@ int make_by_trimmed(const struct coll_make_query *q, const struct coll_algorithm
 		     (int64_t)topo_n(q->topo) * topo_m(q->topo) <= MAX_TRIMMED;
 	int rc = 0;
 
-	for (int i = 0; i < 2 && (q->algorithm ? !best->sched : tries); i++) {
+	for (int i = 0; i < 2 && (q->algorithm ? i == 0 : tries); i++) {
 		struct coll_made whole;
 
-		err_clear(err);
 		rc = make_whole(q, i, &whole, err);
 		if (rc == 0) {
 			rc = offer_trimmed(q, self, &whole, best, err);
 			coll_made_fini(&whole);
 		}
-		if (rc && rc != WEFT_EUNSUPPORTED && q->algorithm) {
-			return rc;
+		if (rc && !q->algorithm) {
+			err_clear(err);
+			rc = 0;
 		}
 	}
-	if (rc && q->algorithm) {
-		return rc;
-	}
-	err_clear(err);
-	return 0;
+	return rc;
 }

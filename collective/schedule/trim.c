@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A broadcast, or a reduce, out of an all-reduce: what its root has no part in is left out.
+ * A broadcast, or a reduce, out of a schedule in which what the root has comes to all, or what all
+ * have to the root: what its root has no part in is left out.
  *
  * Forwards in time, what a rank has of the root's vector goes with each of its transfers, sums or
- * not, to those that have nothing of it yet: a broadcast, as in the all-reduce it comes to all.
- * Backwards in time, what the root needs in the end are the sums that went into it, and into those,
- * up to a copy of a whole sum, which needs nothing of what was there before. Steps in which nothing
- * is left go. So neither is slower than the all-reduce.
+ * not, to those that have nothing of it yet: a broadcast, as in an all-reduce it comes to all.
+ * Backwards in time the same makes a reduce: whoever sends to one whose sum goes to the root later
+ * sends the sum of all that it has, and does so the last time that it can. Whether it is a sum, a
+ * copy or a forward that is replaced does not matter, as each rank sends once. Steps in which
+ * nothing is left go. So neither is slower than the all-reduce.
  */
 #include <stdlib.h>
 
@@ -15,46 +17,37 @@
 
 #define MAX_CELLS (INT64_C(1) << 26)	/* chunks of all shards times ranks */
 
-/* Of a chunk at a node: forwards whether it has it, backwards whether its sum is needed. */
+/* Of a chunk at a node: forwards whether it has it, backwards whether it has sent its sum. */
 enum trim_cell { TRIM_NO, TRIM_YES, TRIM_COMES };
 
 struct coll_trim {
 	const struct coll_sched *s;	/* every transfer for itself */
 	bool forwards;		/* in time: a broadcast */
 	uint8_t *cells;		/* (shard * chunks + chunk) * nodes + node */
-	VEC(size_t) unset, set;	/* cells, when the step at hand is done */
+	VEC(size_t) set;	/* cells, when the step at hand is done */
 	VEC(struct coll_xfer) kept;
 	bool *used;		/* steps */
 };
 
-static size_t cell_of(const struct coll_trim *t, const struct coll_xfer *x, int chunk, int node)
+static uint8_t *cell_of(const struct coll_trim *t, const struct coll_xfer *x, int chunk, int node)
 {
 	size_t n = (size_t)topo_n(t->s->topo), chunks = (size_t)t->s->chunks;
 
-	return ((size_t)x->origin * chunks + (size_t)chunk) * n + (size_t)node;
+	return &t->cells[((size_t)x->origin * chunks + (size_t)chunk) * n + (size_t)node];
 }
 
 /* Whether a chunk of a transfer stays. */
 static bool stays(struct coll_trim *t, const struct coll_xfer *x, int chunk)
 {
 	const struct topo_arc *a = topo_arc(t->s->topo, x->arc);
-	size_t from = cell_of(t, x, chunk, a->src), to = cell_of(t, x, chunk, a->dst);
+	uint8_t *from = cell_of(t, x, chunk, t->forwards ? a->src : a->dst);
+	uint8_t *to = cell_of(t, x, chunk, t->forwards ? a->dst : a->src);
 
-	if (t->forwards) {
-		if (t->cells[from] != TRIM_YES || t->cells[to] != TRIM_NO) {
-			return false;
-		}
-		t->cells[to] = TRIM_COMES;
-		vec_push(&t->set, to);
-		return true;
-	}
-	if (t->cells[to] != TRIM_YES) {
+	if (*from != TRIM_YES || *to != TRIM_NO) {
 		return false;
 	}
-	if (x->op == COLL_OP_COPY) {
-		vec_push(&t->unset, to);
-	}
-	vec_push(&t->set, from);
+	*to = TRIM_COMES;
+	vec_push(&t->set, (size_t)(to - t->cells));
 	return true;
 }
 
@@ -64,10 +57,8 @@ static void trim_xfer(struct coll_trim *t, const struct coll_xfer *x)
 	struct coll_xfer part = *x;
 	bool open = false;
 
-	if (t->forwards) {
-		part.op = COLL_OP_COPY;
-		part.dest = COLL_NO_DEST;
-	}
+	part.op = t->forwards ? COLL_OP_COPY : COLL_OP_REDUCE;
+	part.dest = COLL_NO_DEST;
 	for (int chunk = x->first; chunk <= x->last; chunk++) {
 		if (!stays(t, x, chunk)) {
 			open = false;
@@ -85,13 +76,10 @@ static void trim_xfer(struct coll_trim *t, const struct coll_xfer *x)
 
 static void end_step(struct coll_trim *t)
 {
-	for (size_t i = 0; i < t->unset.n; i++) {
-		t->cells[t->unset.v[i]] = TRIM_NO;
-	}
 	for (size_t i = 0; i < t->set.n; i++) {
 		t->cells[t->set.v[i]] = TRIM_YES;
 	}
-	t->unset.n = t->set.n = 0;
+	t->set.n = 0;
 }
 
 /* All transfers, which are sorted by their steps, from the first or from the last. */
@@ -146,7 +134,6 @@ static int trim(const struct coll_sched *s, struct coll_sched *out, struct err *
 	rc = add_kept(&t, out, err);
 	free(t.cells);
 	free(t.used);
-	vec_fini(&t.unset);
 	vec_fini(&t.set);
 	vec_fini(&t.kept);
 	return rc ? rc : coll_finish(out, err);
@@ -166,8 +153,7 @@ int coll_trim(const struct coll_sched *s, enum coll_kind kind, int root, struct 
 			       coll_kind_name(kind), coll_kind_name(s->kind),
 			       s->lights.n > 0 ? " with light" : "");
 	}
-	if ((kind == COLL_REDUCE && (rc = coll_refuse_forwards(s, "a reduce", err))) ||
-	    (rc = coll_flat(s, &flat, &own, err)) ||
+	if ((rc = coll_flat(s, &flat, &own, err)) ||
 	    (rc = coll_new_flat(flat, kind, &made, err))) {
 		goto out;
 	}
