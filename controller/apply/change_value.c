@@ -42,32 +42,6 @@ void apply_resume(struct apply *a)
 	a->resume = true;
 }
 
-/* One that may yet do what it was sent, too. */
-static bool is_hung_on(const struct store_work *w, const struct device *d)
-{
-	bool hung = !d->now.reachable && work_moves(w);
-
-	for (int i = 0; i < w->n_steps && !hung; i++) {
-		hung = d->now.snap.late && step_is_unknown(&w->steps[i]);
-	}
-	return hung;
-}
-
-int apply_hangs_on(const struct apply *a, const char **names, int max)
-{
-	int n = 0;
-
-	for (int i = 0; a->n_open && i < a->open[0].n_works && n < max; i++) {
-		const struct store_work *w = &a->open[0].works[i];
-		const struct device *d = device_set_find(a->set, w->device);
-
-		if (d && !d->now.elsewhere && is_hung_on(w, d)) {
-			names[n++] = d->name;
-		}
-	}
-	return n;
-}
-
 const struct store_journal *apply_journal(const struct apply *a, int i)
 {
 	const struct change *c = change_running(a);

@@ -482,6 +482,34 @@ static void on_begin(void *arg)
 	next_change(r);
 }
 
+/* ---- devices that are waited for ------------------------------------------ */
+
+/* One that may yet do what it was sent, too. */
+static bool is_hung_on(const struct store_work *w, const struct device *d)
+{
+	bool hung = !d->now.reachable && work_moves(w);
+
+	for (int i = 0; i < w->n_steps && !hung; i++) {
+		hung = d->now.snap.late && step_is_unknown(&w->steps[i]);
+	}
+	return hung;
+}
+
+int apply_hangs_on(const struct apply *a, const char **names, int max)
+{
+	int n = 0;
+
+	for (int i = 0; a->n_open && i < a->open[0].n_works && n < max; i++) {
+		const struct store_work *w = &a->open[0].works[i];
+		const struct device *d = device_set_find(a->set, w->device);
+
+		if (d && !d->now.elsewhere && is_hung_on(w, d)) {
+			names[n++] = d->name;
+		}
+	}
+	return n;
+}
+
 void apply_on_open(struct apply *a, void (*fn)(const struct store_change *ch, void *arg),
 		   void *arg)
 {
