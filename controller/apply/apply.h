@@ -148,10 +148,9 @@ struct apply_device {
 	int n_pending;			/* explained by an open change, and in
 					 * neither of the above */
 	int n_dark;			/* intended and listed, and without
-					 * light all the same: see
-					 * apply_is_dark() */
-	int n_silent;			/* by hosts: apply_set_silent(); sorted */
-	struct optics_xc *silent;
+					 * light all the same */
+	const struct store_light *intent;	/* committed; circuits sorted */
+	const struct apply_circuit *circuits;	/* [intent->n_xcs] how each is */
 	int n_bad_ports;		/* of snap.ports: failed, or disabled */
 	struct drv_use use[DRV_N_WORKS];	/* of the present session */
 	int n_lossy;			/* intended and lit, and they lose too much, or more
@@ -274,6 +273,9 @@ const struct store_journal *apply_journal(const struct apply *a, int i);
 /* Grows whenever what apply_fabric and apply_devices say may have changed; what was
  * derived from them at the same number still holds. O(1). */
 uint64_t apply_version(const struct apply *a);
+/* Takes the open changes from the store again, as where another process writes it, and assesses
+ * all devices. On an error those known stay. */
+int apply_refresh(struct apply *a, struct err *err);
 
 /* Snapshots all devices (one after the other per device, devices in
  * parallel), stores what was observed, then done(rc): 0 when every device
@@ -306,11 +308,14 @@ const struct apply_device *apply_devices(const struct apply *a, int *n);
  * that another weftd leads. */
 bool apply_is_read(const struct apply_device *d);
 
-/* How the light of an intended circuit is, by all that is known of it. */
+/* How the light of a circuit is, by all that is known of it. */
 enum apply_health {
+	APPLY_UNKNOWN,		/* its device was never read */
+	APPLY_UNEXPECTED,	/* listed, and not intended */
 	APPLY_MISSING,		/* its device does not list it, or calls it blocked */
-	APPLY_PENDING,		/* likewise, and an open change explains that */
-	APPLY_DARK,		/* listed, and without light: see apply_is_dark() */
+	APPLY_PENDING,		/* one of both, and an open change explains that */
+	APPLY_DARK,		/* listed, and without light: it failed, a port of it failed or is
+				 * disabled, monitors see no power, or its host hears nothing */
 	APPLY_LOSSY,		/* lit, and it loses too much, or more than it did */
 	APPLY_LIT,
 };
@@ -320,20 +325,18 @@ struct apply_circuit {
 	enum apply_level level;	/* how far it is proven now, whatever others of its device are:
 				 * UNVERIFIED without an answer or without light, READ_BACK at
 				 * most since it was last so */
+	int64_t since_ns;	/* wall clock: that it is known to be so; an earlier process's
+				 * last reading at most. 0: not intended, or never read */
 };
 
-/* One of the intent of apply_devices(a)[device]; MISSING if it is none. Each who tells of light
- * asks this, or the counts that are made of it. O(log circuits), O(steps of open changes) more for
- * one that is not there. */
+/* A circuit of apply_devices(a)[device]. Each who tells of light asks this, or what that device
+ * has of its intent. O(log circuits), O(steps of open changes) more for one that is not intended.
+ */
 struct apply_circuit apply_circuit(const struct apply *a, int device, struct optics_xc xc);
 /* How far a job's program on apply_devices(a)[device] is proven now, whatever others of the ring
  * are; UNVERIFIED without an answer, unless it is loaded and its resonators hold their waves.
  * O(log programs). */
 enum apply_level apply_program_level(const struct apply *a, int device, const char *job);
-/* True when a circuit that the device lists, and does not call blocked, has no light: it failed,
- * a port of it failed or is disabled, its monitors see no power, or its host hears nothing. O(log
- * silent circuits) while all ports are in use, else O(ports that the device tells of). */
-bool apply_is_dark(const struct apply_device *a, bool any_to_any, const struct drv_xc *x);
 /* What hosts say of a device's circuits: those of which nothing arrives, or what another
  * sends; whole new, sorted, copied. Circuits that are not intended are of no account. False:
  * it is known already. O(circuits). */

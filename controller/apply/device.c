@@ -167,7 +167,8 @@ static void destroy(struct device *d)
 	store_light_fini(&d->intent);
 	free(d->program_proofs);
 	vec_fini(&d->external);
-	free(d->now.silent);
+	free(d->silent);
+	free(d->circuits);
 	free(d->losses);
 	free(d->name);
 	free(d->driver);
@@ -241,7 +242,6 @@ int device_open(struct apply *a, const struct model_fabric *f, int index,
 	} else {
 		snprintf(d->now.problem, sizeof(d->now.problem), "not read yet");
 	}
-	device_assess(d);
 	*out = d;
 	return 0;
 }
@@ -487,7 +487,6 @@ int device_load_intent(struct device *d, struct err *err)
 
 	if (rc == 0) {
 		device_take_intent(d, &l);
-		d->now.version = ++d->a->version;
 	}
 	return rc;
 }

@@ -27,8 +27,10 @@ static int add_device(struct apply *a, const struct model_fabric *f, int i,
 	} else {
 		rc = device_open(a, f, i, &s->v[s->n], err);
 	}
-	if (rc == 0 && f->devices[i].kind != MODEL_RING) {
+	if (rc == 0 && f->devices[i].kind != MODEL_RING &&
+	    s->v[s->n]->limit_mdb != f->devices[i].loss_mdb) {
 		s->v[s->n]->limit_mdb = f->devices[i].loss_mdb;
+		device_assess(s->v[s->n]);
 	}
 	s->n += rc == 0;
 	return rc;

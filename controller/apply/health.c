@@ -11,6 +11,7 @@
 
 #include "controller/apply/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/clock.h"
 
 /* ---- what open changes explain --------------------------------------------- */
 
@@ -71,9 +72,10 @@ static void assess_program(struct device *d)
 
 /* ---- programs of rings ------------------------------------------------------ */
 
-void device_take_intent(struct device *d, struct store_light *l)
+/* Programs that stay the same stay proven. */
+static void keep_program_proofs(struct device *d, const struct ring_programs *now)
 {
-	const struct ring_programs *now = &l->programs, *old = &d->intent.programs;
+	const struct ring_programs *old = &d->intent.programs;
 	unsigned char *proofs = x_new((size_t)now->n + 1, sizeof(*proofs));
 
 	for (int i = 0; i < now->n; i++) {
@@ -85,8 +87,6 @@ void device_take_intent(struct device *d, struct store_light *l)
 	}
 	free(d->program_proofs);
 	d->program_proofs = proofs;
-	store_light_fini(&d->intent);
-	d->intent = *l;
 }
 
 /* Where a ring does not say which of its resonators hold no wave, any program may have them. */
@@ -118,16 +118,42 @@ enum apply_level apply_program_level(const struct apply *a, int device, const ch
 
 /* ---- circuits ---------------------------------------------------------------- */
 
-static bool is_silent(const struct apply_device *a, const struct drv_xc *x)
+/* Its place in a sorted list, or NULL. */
+static const struct optics_xc *find_xc(const struct optics_xc *xcs, int n, struct optics_xc xc)
 {
-	return x->no_signal || (a->n_silent && bsearch(&x->xc, a->silent, (size_t)a->n_silent,
-						       sizeof(x->xc), optics_xc_cmp));
+	return n ? bsearch(&xc, xcs, (size_t)n, sizeof(xc), optics_xc_cmp) : NULL;
 }
 
-bool apply_is_dark(const struct apply_device *a, bool any_to_any, const struct drv_xc *x)
+bool device_is_dark(const struct device *d, const struct drv_xc *x)
 {
-	return x->state == DRV_FAILED || is_silent(a, x) ||
-	       (a->n_bad_ports > 0 && find_bad_port(&a->snap, any_to_any, x->xc));
+	return x->state == DRV_BLOCKED || x->state == DRV_FAILED || x->no_signal ||
+	       find_xc(d->silent, d->n_silent, x->xc) ||
+	       (d->now.n_bad_ports > 0 && find_bad_port(&d->now.snap, d->any_to_any, x->xc));
+}
+
+/* Circuits that stay intended stay as they are, and since when. */
+static void keep_health(struct device *d, const struct store_light *now)
+{
+	struct apply_circuit *v = x_new((size_t)now->n_xcs + 1, sizeof(*v));
+
+	for (int i = 0; i < now->n_xcs; i++) {
+		const struct optics_xc *at = find_xc(d->intent.xcs, d->intent.n_xcs, now->xcs[i]);
+
+		if (at) {
+			v[i] = d->circuits[at - d->intent.xcs];
+		}
+	}
+	free(d->circuits);
+	d->circuits = v;
+}
+
+void device_take_intent(struct device *d, struct store_light *l)
+{
+	keep_program_proofs(d, &l->programs);
+	keep_health(d, l);
+	store_light_fini(&d->intent);
+	d->intent = *l;
+	device_assess(d);
 }
 
 static enum apply_health health_of(const struct device *d, const struct drv_xc *x,
@@ -138,30 +164,24 @@ static enum apply_health health_of(const struct device *d, const struct drv_xc *
 	if (!x || x->state == DRV_BLOCKED) {
 		return pending(d, STORE_DEL, xc) ? APPLY_PENDING : APPLY_MISSING;
 	}
-	if (apply_is_dark(&d->now, d->any_to_any, x)) {
+	if (device_is_dark(d, x)) {
 		return APPLY_DARK;
 	}
 	loss_judge(d, x, &loss);
 	return loss.over || loss.worse ? APPLY_LOSSY : APPLY_LIT;
 }
 
-static bool has_light(const struct device *d, const struct drv_xc *x, enum apply_health health)
-{
-	return d->now.reachable && health >= APPLY_LOSSY && x->state == DRV_TUNED;
-}
-
 struct apply_circuit apply_circuit(const struct apply *a, int device, struct optics_xc xc)
 {
 	const struct device *d = a->set->v[device];
-	const struct store_light *l = &d->intent;
-	const struct optics_xc *at = l->n_xcs ?
-		bsearch(&xc, l->xcs, (size_t)l->n_xcs, sizeof(xc), optics_xc_cmp) : NULL;
-	const struct drv_xc *x = snap_find(&d->now.snap, xc);
-	struct apply_circuit c = { at ? health_of(d, x, xc) : APPLY_MISSING, APPLY_UNVERIFIED };
+	const struct optics_xc *at = find_xc(d->intent.xcs, d->intent.n_xcs, xc);
+	struct apply_circuit c = { .health = APPLY_MISSING };
 
-	if (at && has_light(d, x, c.health)) {
-		c.level = (enum apply_level)l->proofs[at - l->xcs];
-		c.level = c.level > APPLY_READ_BACK ? c.level : APPLY_READ_BACK;
+	if (at) {
+		return d->circuits[at - d->intent.xcs];
+	}
+	if (snap_find(&d->now.snap, xc)) {
+		c.health = pending(d, STORE_ADD, xc) ? APPLY_PENDING : APPLY_UNEXPECTED;
 	}
 	return c;
 }
@@ -176,26 +196,41 @@ static void note_lossy(struct device *d, const struct drv_xc *x)
 	}
 }
 
-/* Also tells, by *lit, whether all intended circuits carry light; the proof of one is lost with
- * it. */
+/* The health of one intended circuit, and how far it is proven: that is lost with the light. */
+static void assess_circuit(struct device *d, int i, int64_t at_ns)
+{
+	const struct drv_xc *x = snap_find(&d->now.snap, d->intent.xcs[i]);
+	enum apply_health health = health_of(d, x, d->intent.xcs[i]);
+	struct apply_circuit *c = &d->circuits[i];
+	int *proof = &d->intent.proofs[i];
+
+	c->since_ns = c->health == health ? c->since_ns : at_ns;
+	c->health = health;
+	if (!d->now.reachable || health < APPLY_LOSSY || x->state != DRV_TUNED) {
+		*proof = APPLY_UNVERIFIED;
+	} else if (*proof < APPLY_READ_BACK) {
+		*proof = APPLY_READ_BACK;
+	}
+	c->level = (enum apply_level)*proof;
+	if (health == APPLY_LOSSY) {
+		note_lossy(d, x);
+	}
+}
+
+/* Also tells, by *lit, whether all intended circuits carry light. */
 static void assess_circuits(struct device *d, bool *lit)
 {
 	struct apply_device *now = &d->now;
+	int64_t at_ns = d->from_store ? now->read_at_ns : clk_wall_ns();
 
 	for (int i = 0; i < d->intent.n_xcs; i++) {
-		const struct drv_xc *x = snap_find(&now->snap, d->intent.xcs[i]);
-		enum apply_health health = health_of(d, x, d->intent.xcs[i]);
+		const struct apply_circuit *c = &d->circuits[i];
 
-		now->n_missing += health == APPLY_MISSING;
-		now->n_pending += health == APPLY_PENDING;
-		now->n_dark += health == APPLY_DARK;
-		if (health == APPLY_LOSSY) {
-			note_lossy(d, x);
-		}
-		if (!has_light(d, x, health)) {
-			d->intent.proofs[i] = APPLY_UNVERIFIED;
-			*lit = *lit && health == APPLY_MISSING;
-		}
+		assess_circuit(d, i, at_ns);
+		now->n_missing += c->health == APPLY_MISSING;
+		now->n_pending += c->health == APPLY_PENDING;
+		now->n_dark += c->health == APPLY_DARK;
+		*lit = *lit && (c->level || c->health == APPLY_MISSING);
 	}
 	for (int i = 0; i < now->snap.n_xcs; i++) {
 		struct optics_xc xc = now->snap.xcs[i].xc;
@@ -209,17 +244,16 @@ static void assess_circuits(struct device *d, bool *lit)
 bool apply_set_silent(struct apply *a, int device, const struct optics_xc *xcs, int n)
 {
 	struct device *d = a->set->v[device];
-	struct apply_device *now = &d->now;
 
-	if (n == now->n_silent &&
-	    (n == 0 || memcmp(xcs, now->silent, (size_t)n * sizeof(*xcs)) == 0)) {
+	if (n == d->n_silent &&
+	    (n == 0 || memcmp(xcs, d->silent, (size_t)n * sizeof(*xcs)) == 0)) {
 		return false;
 	}
-	free(now->silent);
-	now->silent = x_new((size_t)n + 1, sizeof(*xcs));
-	now->n_silent = n;
+	free(d->silent);
+	d->silent = x_new((size_t)n + 1, sizeof(*xcs));
+	d->n_silent = n;
 	if (n) {
-		memcpy(now->silent, xcs, (size_t)n * sizeof(*xcs));
+		memcpy(d->silent, xcs, (size_t)n * sizeof(*xcs));
 	}
 	device_assess(d);
 	return true;
@@ -256,5 +290,7 @@ void device_assess(struct device *d)
 		d->proof = APPLY_READ_BACK;
 	}
 	now->level = d->proof;
+	now->intent = &d->intent;
+	now->circuits = d->circuits;
 	now->version = ++d->a->version;
 }

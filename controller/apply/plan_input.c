@@ -31,7 +31,7 @@ static void light_fini(struct plan_light *l)
 {
 	free((void *)l->xcs);
 	free((void *)l->dark);
-	free((void *)l->silent);
+	free((void *)l->no_light);
 	free((void *)l->fixed);
 	free((void *)l->pending);
 	free((void *)l->bad_in);
@@ -64,41 +64,27 @@ void plan_input_free(struct plan_input *b)
 
 /* ---- observed ------------------------------------------------------------ */
 
-static void copy_map(const struct drv_snapshot *s, struct plan_light *out)
+static void copy_map(const struct device *d, struct plan_light *out)
 {
+	const struct drv_snapshot *s = &d->now.snap;
 	struct optics_xc *xcs = x_new(s->n_xcs + 1, sizeof(*xcs));
 	struct optics_xc *dark = x_new(s->n_xcs + 1, sizeof(*dark));
+	struct optics_xc *no_light = x_new(s->n_xcs + 1, sizeof(*no_light));
 
 	out->xcs = xcs;
 	out->dark = dark;
+	out->no_light = no_light;
 	for (int i = 0; i < s->n_xcs; i++) {
 		xcs[i] = s->xcs[i].xc;
 		/* Listed without light: an apply makes it again. */
 		if (s->xcs[i].state == DRV_BLOCKED || s->xcs[i].state == DRV_FAILED) {
 			dark[out->n_dark++] = xcs[i];
 		}
+		if (device_is_dark(d, &s->xcs[i])) {
+			no_light[out->n_no_light++] = xcs[i];
+		}
 	}
 	out->n_xcs = s->n_xcs;
-}
-
-/* Those of which nothing arrives, by the device's monitors or by hosts: both are sorted. */
-static void copy_silent(const struct apply_device *a, struct plan_light *out)
-{
-	const struct drv_snapshot *s = &a->snap;
-	struct optics_xc *silent = x_new((size_t)a->n_silent + s->n_xcs + 1, sizeof(*silent));
-	int i = 0, k = 0;
-
-	out->silent = silent;
-	while (i < a->n_silent || k < s->n_xcs) {
-		int order = i == a->n_silent ? 1 : k == s->n_xcs ? -1 :
-			    optics_xc_cmp(&a->silent[i], &s->xcs[k].xc);
-
-		if (order <= 0 || s->xcs[k].no_signal) {
-			silent[out->n_silent++] = order <= 0 ? a->silent[i] : s->xcs[k].xc;
-		}
-		i += order <= 0;
-		k += order >= 0;
-	}
 }
 
 /* Circuits that a device moves no more, as a port of theirs is worn. */
@@ -267,8 +253,7 @@ static void fill_observed(const struct device *d, struct plan_light *out)
 	out->max_programs = s->caps.max_programs;
 	out->overlap = s->caps.overlap;
 	out->reload = s->caps.reloads && s->n_unlocked > 0;
-	copy_map(s, out);
-	copy_silent(&d->now, out);
+	copy_map(d, out);
 	copy_fixed(s, out);
 	copy_dead(s, out);
 	copy_lost(s, out);

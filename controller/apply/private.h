@@ -91,6 +91,9 @@ struct device {
 	int lines, lines_dropped;	/* audit of the running one */
 	struct apply_device now;	/* strings are name and driver above */
 	struct store_light intent;	/* committed; circuits sorted */
+	struct apply_circuit *circuits;	/* [intent.n_xcs] */
+	int n_silent;			/* by hosts: apply_set_silent(); sorted */
+	struct optics_xc *silent;
 	unsigned char *program_proofs;	/* [intent.programs.n] enum apply_level, as `proof` */
 	enum apply_level proof;		/* by the last change, as far as later
 					 * readings have not refuted it */
@@ -136,13 +139,17 @@ void device_cancel(struct device *d);
 
 /* Takes the committed intent from the store again; on an error it stays. */
 int device_load_intent(struct device *d, struct err *err);
-/* Makes the light of l (taken over) the intent; programs that stay the same stay proven. health.c
- */
+/* Makes the light of l (taken over) the intent, and assesses it; what stays the same stays proven.
+ * health.c */
 void device_take_intent(struct device *d, struct store_light *l);
 /* Compares the last reading with intent and open changes: counts circuits by their health and
  * those that are unexpected, and lowers the level to what still holds. health.c
  * O((circuits + steps of open changes) log circuits). */
 void device_assess(struct device *d);
+/* True when a circuit that the device lists has no light: it is blocked or failed, a port of it
+ * failed or is disabled, its monitors see no power, or its host hears nothing. health.c O(log
+ * silent circuits) while all ports are in use, else O(ports that the device tells of). */
+bool device_is_dark(const struct device *d, const struct drv_xc *x);
 
 /* ---- what weft itself wants of it (expected.c) --------------------------- */
 
@@ -573,9 +580,6 @@ struct apply {
  * is being closed. One caller at a time, change or recovery: a second call takes
  * the place of the first. */
 void apply_later(struct apply *a, int64_t after_us, void (*fn)(void *arg), void *arg);
-/* Takes the open changes from the store again and assesses all devices. On an
- * error those known stay. */
-int apply_refresh(struct apply *a, struct err *err);
 /* Writes readings to the store; a failure is logged. */
 void apply_save_readings(struct apply *a);
 /* Makes a set the present one; the former is left to the caller. */

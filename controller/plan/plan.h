@@ -50,10 +50,10 @@ struct plan_light {
 	int n_dark;			/* of xcs, sorted: listed, and without
 					 * light until they are made again */
 	const struct optics_xc *dark;
-	int n_silent;			/* sorted: monitors of the device, or the host that
-					 * receives them, say that nothing comes; to make
-					 * them again does not help */
-	const struct optics_xc *silent;
+	int n_no_light;			/* of xcs, sorted: without light by all that is
+					 * known; those that are not dark too, to make
+					 * again does not help */
+	const struct optics_xc *no_light;
 	int n_fixed;			/* of xcs, sorted: at a port that is worn,
 					 * and is moved no more */
 	const struct optics_xc *fixed;
@@ -435,8 +435,8 @@ struct coll_sched *plan_take_schedule(struct plan_job *pj);
 int plan_degraded(const struct model_fabric *fabric, const struct plan_base *base,
 		  struct plan **out, struct err *err);
 
-/* True when a circuit that was made is there no more or dark, its receiver hears nothing, or a
- * port of it has failed; either: an input is an output as well. O(log circuits + failed ports). */
+/* True when a circuit that was made is there no more or has no light, or a plan is made without a
+ * port of it; either: an input is an output as well. O(log circuits + bad ports). */
 bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc xc);
 
 /* A number that tells one set of dead circuits of weft's from another, in

@@ -118,8 +118,11 @@ static void note_silent(const struct plan_ctx *ctx, struct plan *p, struct plan_
 
 	for (int i = 0; i < pj->n_circuits; i++) {
 		struct plan_circuit *c = &pj->circuits[i];
+		const struct plan_light *seen = plan_observed(ctx, c->device);
+		bool either = ctx->fabric->devices[c->device].any_to_any;
 
-		if (!c->moved && plan_is_silent(plan_observed(ctx, c->device), c->xc)) {
+		if (!c->moved && plan_is_lit(seen, c->xc) && plan_has_died(seen, either, c->xc) &&
+		    !plan_must_go(seen, either, c->xc)) {
 			first = first ? first : c;
 			c->dark = true;
 			n++;

@@ -46,13 +46,6 @@ bool plan_is_lit(const struct plan_light *light, struct optics_xc xc)
 	return plan_light_has(light, xc) && !plan_light_has(&dark, xc);
 }
 
-bool plan_is_silent(const struct plan_light *light, struct optics_xc xc)
-{
-	const struct plan_light silent = { .n_xcs = light->n_silent, .xcs = light->silent };
-
-	return plan_light_has(&silent, xc);
-}
-
 bool plan_is_own(const struct plan_ctx *ctx, int device, struct optics_xc xc)
 {
 	const struct plan_light *intent = plan_intent(ctx, device);
@@ -107,7 +100,9 @@ bool plan_may_light(const struct plan_light *seen, bool either, bool in, int por
 
 bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc xc)
 {
-	return !plan_is_lit(seen, xc) || plan_is_silent(seen, xc) ||
+	const struct plan_light no_light = { .n_xcs = seen->n_no_light, .xcs = seen->no_light };
+
+	return !plan_is_lit(seen, xc) || plan_light_has(&no_light, xc) ||
 	       has_port(seen->n_bad_in, seen->bad_in, xc.in) ||
 	       has_port(seen->n_bad_out, seen->bad_out, xc.out) ||
 	       (either && (has_port(seen->n_bad_in, seen->bad_in, xc.out) ||

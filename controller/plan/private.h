@@ -72,8 +72,6 @@ const struct plan_light *plan_intent(const struct plan_ctx *ctx, int device);
 bool plan_light_has(const struct plan_light *light, struct optics_xc xc);
 /* The same, and not dark. */
 bool plan_is_lit(const struct plan_light *light, struct optics_xc xc);
-/* Nothing of it arrives, by its device's monitors or the host at its end. O(log). */
-bool plan_is_silent(const struct plan_light *light, struct optics_xc xc);
 
 /* Writes p->topologies; a plan without jobs passes on those of its base. plan_value.c */
 void plan_put_topologies(const struct plan_base *base, struct plan *p);

@@ -147,14 +147,21 @@ static void note_parts(struct out *o, const char *device, const char *what,
 
 /* One difference of a device, as a row. */
 static void out_difference(struct out *o, const char *device, const char *what,
-			   const char *circuit, const char *ports, const char *owner)
+			   const char *circuit, const char *ports, const char *owner,
+			   int64_t since_ns)
 {
+	char since[32] = "";
+
+	if (since_ns) {
+		clk_iso(since_ns, since, sizeof(since));
+	}
 	out_object(o, NULL);
 	out_str(o, "device", device);
 	out_str(o, "what", what);
 	out_str(o, "circuit", circuit);
 	out_str(o, "ports", ports);
 	out_str(o, "owner", owner);
+	out_str(o, "since", since);
 	out_end(o);
 }
 
@@ -166,7 +173,7 @@ static void out_rest(struct out *o, const char *device, const char *what, size_t
 
 	if (n > 0) {
 		snprintf(text, sizeof(text), "and %zu more%s", n, hint);
-		out_difference(o, device, what, text, "", "");
+		out_difference(o, device, what, text, "", "", 0);
 	}
 }
 
@@ -186,7 +193,8 @@ static void out_circuits(struct out *o, const char *device, const char *what,
 			buf_printf(&ports, "%s -> %s", v[i]->from[0] ? v[i]->from : "?",
 				   v[i]->to[0] ? v[i]->to : "?");
 		}
-		out_difference(o, device, what, buf_cstr(&circuit), buf_cstr(&ports), v[i]->owner);
+		out_difference(o, device, what, buf_cstr(&circuit), buf_cstr(&ports), v[i]->owner,
+			       v[i]->since_at_ns);
 	}
 	out_rest(o, device, what, count - shown, " (--full)");
 	buf_fini(&circuit);
@@ -200,7 +208,7 @@ static void out_unlocked(struct out *o, const Weft__V1__DeviceState *d, bool ful
 	size_t shown = full || p->n_lost <= SHOWN ? p->n_lost : SHOWN;
 
 	for (size_t i = 0; i < shown; i++) {
-		out_difference(o, d->name, "not locked", p->lost[i], "", "");
+		out_difference(o, d->name, "not locked", p->lost[i], "", "", 0);
 	}
 	if (p->n_lost > 0) {
 		out_rest(o, d->name, "not locked", (size_t)p->lost_count - shown, "");
@@ -213,7 +221,7 @@ static void out_failed_ports(struct out *o, const Weft__V1__DeviceState *d, bool
 	size_t n = d->n_failed_ports, shown = full || n <= SHOWN ? n : SHOWN;
 
 	for (size_t i = 0; i < shown; i++) {
-		out_difference(o, d->name, "failed", d->failed_ports[i], "", "");
+		out_difference(o, d->name, "failed", d->failed_ports[i], "", "", 0);
 	}
 	out_rest(o, d->name, "failed", (size_t)d->failed_port_count - shown, "");
 }
@@ -333,7 +341,9 @@ static void circuit_note(const void *m, struct buf *b)
 
 static const struct msg_column circuit_columns[] = {
 	{ "in", "in", NULL }, { "out", "out", NULL }, { "from", "from", NULL },
-	{ "to", "to", NULL }, { "owner", "owner", NULL }, { "state", "signal.state", NULL },
+	{ "to", "to", NULL }, { "owner", "owner", NULL }, { "health", "signal.health", NULL },
+	{ "since", "since_at_ns", NULL }, { "proof", "signal.proof", NULL },
+	{ "state", "signal.state", NULL },
 	{ "loss", "signal.loss_mdb", NULL }, { "limit", "signal.limit_mdb", NULL },
 	{ "baseline", "signal.baseline_loss_mdb", NULL },
 	{ "factory", "signal.factory_loss_mdb", NULL }, { "note", NULL, circuit_note },

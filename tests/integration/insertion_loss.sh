@@ -46,6 +46,8 @@ for x in d["read"]:
     assert not x["over_limit"] and not x["degraded"], x
 END
 tap "with the numbers in milli-dB"
+jq -e '[.read[] | .signal.health == "lit" and .signal.proof == "measured"] | all' "$T/out" >/dev/null
+tap "and with their health, and how far it is proven"
 expect 0 "one that does not measure it says so" weft device show pol
 has out "with a dash" 'tuned +- +2 dB +- +-'
 expect 65 "a device that is not there" weft device show no-such-device
@@ -53,10 +55,15 @@ has err "is named" 'no-such-device'
 
 # A circuit that gets worse, but not as bad as the fabric says.
 port=$(control ggn map | head -n 1)
+at=$(date -u +%FT%T.%N)
 control ggn "fault dim=i${port%,*}" >"$T/out"
 weft verify >"$T/out" 2>&1
 expect 0 "a circuit that loses 3 dB more" weft device show ggn
-has out "is marked" "^ +$((${port%,*} + 1)) .*DEGRADED"
+has out "is marked" "^ +$((${port%,*} + 1)) .* lossy .*DEGRADED"
+expect 0 "since when, as JSON" weft device show ggn --format json
+jq -e --arg at "$at" '[.read[] | (.signal.health == "lossy") == (.since_at >= $at)] | all and
+	length == 4' "$T/out" >/dev/null
+tap "is that of the fault, of others before"
 expect 0 "status" weft status
 has out "says what it was" \
 	"ggn: in $((${port%,*} + 1)) -> out .* loses [34]\.[0-9]{2} dB, was [01]\.[0-9]{2} dB"

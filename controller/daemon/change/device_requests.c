@@ -101,34 +101,31 @@ static bool is_on_port(const struct model_device *md, struct optics_xc xc, struc
 }
 
 /* Intended circuits on the port. */
-static int find_interrupted(struct maintenance_op *c, int device, struct err *err)
+static void find_interrupted(struct maintenance_op *c, int device)
 {
 	const struct model_fabric *f = apply_fabric(c->changes->env->apply);
-	struct store_light intent = { 0 };
-	int r = store_intent(c->changes->env->store, c->device, &intent, err);
+	const struct store_light *intent =
+		apply_devices(c->changes->env->apply, &(int){ 0 })[device].intent;
 
 	forget_interrupted(c);
-	for (int i = 0; r == 0 && i < intent.n_xcs; i++) {
-		if (is_on_port(&f->devices[device], intent.xcs[i], c->what.port)) {
-			vec_push(&c->interrupted, circuit_text(f, device, intent.xcs[i]));
+	for (int i = 0; i < intent->n_xcs; i++) {
+		if (is_on_port(&f->devices[device], intent->xcs[i], c->what.port)) {
+			vec_push(&c->interrupted, circuit_text(f, device, intent->xcs[i]));
 		}
 	}
-	store_light_fini(&intent);
-	return r;
 }
 
 /* WEFT_ESTALE when it interrupts intended circuits and is not forced. */
 static int check_interrupted(struct maintenance_op *c, int device, struct err *err)
 {
 	char more[32] = "";
-	int r;
 
 	if (c->what.recovery || c->what.enable) {
 		return 0;
 	}
-	r = find_interrupted(c, device, err);
-	if (r || c->interrupted.n == 0 || c->force) {
-		return r;
+	find_interrupted(c, device);
+	if (c->interrupted.n == 0 || c->force) {
+		return 0;
 	}
 	if (c->interrupted.n > 1) {
 		snprintf(more, sizeof(more), ", and %zu more", c->interrupted.n - 1);

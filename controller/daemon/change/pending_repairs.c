@@ -10,31 +10,8 @@
 
 #include "controller/daemon/change/change.h"
 
-/* As last read; NULL: it is not there. O(log circuits). */
-static const struct drv_xc *find_circuit(const struct apply_device *a, struct optics_xc xc)
-{
-	/* drv_xc begins with its optics_xc. */
-	return a->snap.n_xcs ? bsearch(&xc, a->snap.xcs,
-				       (size_t)a->snap.n_xcs,
-				       sizeof(*a->snap.xcs),
-				       optics_xc_cmp) : NULL;
-}
-
-/* The layer that it failed is passed by now, as far as the last readings and
- * the last probe of hosts show. */
-static bool is_proven(const struct daemon_env *env, const struct hosts *hosts,
-		      int device, const struct drv_xc *x, int layer)
-{
-	struct apply_loss loss;
-
-	if (layer >= APPLY_NEIGHBOUR) {
-		return hosts_receive(hosts, device, x->xc);
-	}
-	apply_loss(env->apply, device, x, &loss);
-	return !loss.over && !loss.worse;
-}
-
-/* It is there, carries a signal, and passes the layer that it had failed. */
+/* It carries light, and passes the layer that it had failed, as far as the last readings and the
+ * last probe of hosts show. */
 static bool is_repaired(const struct daemon_env *env, const struct hosts *hosts,
 			const struct store_repair *r)
 {
@@ -42,12 +19,12 @@ static bool is_repaired(const struct daemon_env *env, const struct hosts *hosts,
 	const struct apply_device *v = apply_devices(env->apply, &n);
 
 	for (int i = 0; i < n; i++) {
-		const struct drv_xc *x =
-			strcmp(v[i].name, r->device) == 0 ?
-			find_circuit(&v[i], r->xc) : NULL;
+		if (strcmp(v[i].name, r->device) == 0) {
+			enum apply_health health = apply_circuit(env->apply, i, r->xc).health;
 
-		if (x && x->state == DRV_TUNED) {
-			return r->layer == 0 || is_proven(env, hosts, i, x, r->layer);
+			return r->layer >= APPLY_NEIGHBOUR
+				       ? health >= APPLY_LOSSY && hosts_receive(hosts, i, r->xc)
+				       : health >= (r->layer ? APPLY_LIT : APPLY_LOSSY);
 		}
 	}
 	return false;

@@ -31,7 +31,7 @@ static const struct layout light_layout = {
 	sizeof(struct plan_light),
 	FIELDS(FLAG(plan_light, known), LIGHT_LIST(xcs, &plan_xc_layout),
 	       LIGHT_LIST(dark, &plan_xc_layout),
-	       LIGHT_LIST(silent, &plan_xc_layout), LIGHT_LIST(fixed, &plan_xc_layout),
+	       LIGHT_LIST(no_light, &plan_xc_layout), LIGHT_LIST(fixed, &plan_xc_layout),
 	       LIGHT_LIST(pending, &plan_xc_layout),
 	       OTHER(plan_light, programs, &plan_programs_pointer_bytes),
 	       NUMBER(plan_light, memory), NUMBER(plan_light, max_programs),

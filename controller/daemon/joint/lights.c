@@ -78,11 +78,13 @@ struct light_list {
 static const struct light_list lists[] = {
 	LIST(xcs, struct optics_xc, xc_columns, .n_key = 2),
 	LIST(dark, struct optics_xc, xc_columns, .n_key = 2, .of_circuits = true),
+	LIST(no_light, struct optics_xc, xc_columns, .n_key = 2, .of_circuits = true),
 	LIST(fixed, struct optics_xc, xc_columns, .n_key = 2, .of_circuits = true),
 	LIST(pending, struct optics_xc, xc_columns, .n_key = 2),
 	LIST(bad_in, int, in_columns, .n_key = 0),
 	LIST(bad_out, int, out_columns, .n_key = 0),
 	LIST(dead, struct ring_fault, dead_columns, .n_key = 5, .once = true),
+	LIST(lost, struct ring_fault, dead_columns, .n_key = 5, .once = true),
 	LIST(losses, struct plan_known_loss, loss_columns, .n_key = 2, .once = true),
 	LIST(powers, struct plan_known_power, power_columns, .n_key = 1),
 };

@@ -59,31 +59,18 @@ const struct job_rows *shown_jobs(const struct views *views);
 
 /* ---- device_circuits.c: circuits that are not as they should be ---- */
 
-/* Changes that have not ended, the newest first; valid until the loop runs. */
-struct open_changes {
-	VEC(const struct store_journal *) v;
-	struct store_journal *stored;	/* behind it, on a standby */
-	int n_stored;
-};
-
-/* The errors of store_open_changes. A zeroed one is fine for fini, also after an error. */
-int open_changes_init(struct open_changes *o, const struct views *views, struct err *err);
-void open_changes_fini(struct open_changes *o);
-
 /* What status lists of one device, kept while nothing new is known of it. */
 struct device_circuits {
 	uint64_t version;	/* of the device, by which it was made; 0: not yet */
-	struct store_light intent;	/* circuits sorted, as readings are */
 	struct msg_circuits missing, unexpected, pending, dark;
 	struct buf packed;	/* these four, as fields of a DeviceState */
 };
 
 /* Makes it again if more is known of the device a, which is apply_devices()[device]. A
- * zeroed c is fine, also for fini. The errors of store_intent. O(1), or O(circuits), times
- * the steps of open changes for those that differ. */
-int device_circuits_renew(struct device_circuits *c, const struct views *views,
-			  const struct open_changes *open, int device,
-			  const struct apply_device *a, struct err *err);
+ * zeroed c is fine, also for fini. O(1), or O(circuits log circuits), times the steps of open
+ * changes for those that are not intended. */
+void device_circuits_renew(struct device_circuits *c, const struct apply *apply, int device,
+			   const struct apply_device *a);
 /* The four lists of a message. */
 void device_circuits_list(const struct device_circuits *c, Weft__V1__DeviceState *m);
 void device_circuits_fini(struct device_circuits *c);
@@ -124,10 +111,10 @@ struct circuit_view {
 	void *memory;		/* of their signals */
 };
 
-/* Strings are those of `a`, which is apply_devices()[device]. A zeroed v is
- * fine for fini, also after an error. O(circuits log circuits). */
-int circuit_view_init(struct circuit_view *v, const struct daemon_env *env, int device,
-		      const struct apply_device *a, struct err *err);
+/* Strings are those of `a`, which is apply_devices()[device]. A zeroed v is fine for fini.
+ * O(circuits log circuits). */
+void circuit_view_init(struct circuit_view *v, const struct daemon_env *env, int device,
+		       const struct apply_device *a);
 void circuit_view_fini(struct circuit_view *v);
 
 /* ---- page_history.c: what the page draws over time ---- */

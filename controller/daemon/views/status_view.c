@@ -36,7 +36,6 @@ struct device_views {
 	int n;			/* devices that are (being) filled */
 	struct device_view *v;
 	Weft__V1__DeviceState **list;	/* [n], for a response */
-	struct open_changes open;
 	struct external_view external;	/* changes by others that are open */
 };
 
@@ -52,7 +51,6 @@ static void views_fini(struct device_views *s)
 	}
 	free(s->v);
 	free(s->list);
-	open_changes_fini(&s->open);
 	external_view_fini(&s->external);
 	problems_fini(&s->problems);
 }
@@ -67,7 +65,7 @@ static int cap(int n, int limit)
 /* What a ring of so many nodes is to play and plays, and what of it failed. */
 static void fill_program(struct device_view *v, const struct apply_device *a, int nodes)
 {
-	const struct store_light *intent = &v->circuits->intent;
+	const struct store_light *intent = a->intent;
 	const struct ring_programs *want = &intent->programs;
 	const struct ring_programs *has = &a->snap.programs;
 	Weft__V1__ProgramState *p = &v->program;
@@ -186,7 +184,7 @@ static void fill_device(const struct views *d, const struct device_views *s, str
 	m->restarted = a->restarted;
 	m->proof = msg_proof(a->level);
 	m->identity = (char *)a->snap.identity;
-	m->circuits = v->circuits->intent.n_xcs;
+	m->circuits = a->intent->n_xcs;
 	m->pending_count = a->n_pending;
 	device_circuits_list(v->circuits, m);
 	m->lossy = a->n_lossy;
@@ -219,21 +217,20 @@ static int views_init(struct device_views *s, const struct views *d, struct err 
 	s->v = x_new((size_t)n + 1, sizeof(*s->v));
 	s->list = x_new((size_t)n + 1, sizeof(*s->list));
 	problems_init(&s->problems, d);
-	if ((r = external_view_init(&s->external, d->env, &open, err)) ||
-	    (r = open_changes_init(&s->open, d, err))) {
+	r = external_view_init(&s->external, d->env, &open, err);
+	if (r) {
 		return r;
 	}
 	circuits = kept_circuits(d->kept_status, n);
-	for (int i = 0; i < n && r == 0; i++) {
-		s->list[i] = &s->v[i].m;
-		s->v[i].circuits = &circuits[i];
-		s->n++;
-		r = device_circuits_renew(&circuits[i], d, &s->open, i, &a[i], err);
-		if (r == 0) {
-			fill_device(d, s, &s->v[i], f, i, &a[i]);
-		}
+	for (; s->n < n; s->n++) {
+		struct device_view *v = &s->v[s->n];
+
+		s->list[s->n] = &v->m;
+		v->circuits = &circuits[s->n];
+		device_circuits_renew(&circuits[s->n], d->env->apply, s->n, &a[s->n]);
+		fill_device(d, s, v, f, s->n, &a[s->n]);
 	}
-	return r;
+	return 0;
 }
 
 /* A panel has no driver, and another weftd may lead a device: nothing is read of it, and nothing
@@ -285,7 +282,7 @@ void handle_diff(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 /* ---- status -------------------------------------------------------------- */
 
 /* The first of these that holds; each hides the ones after it. */
-static Weft__V1__State state_of(const struct views *d, const struct device_views *s)
+static Weft__V1__State state_of(const struct views *d)
 {
 	if (d->standby) {
 		return WEFT__V1__STATE__STATE_STANDBY;
@@ -296,7 +293,7 @@ static Weft__V1__State state_of(const struct views *d, const struct device_views
 	if (d->env->changing) {
 		return WEFT__V1__STATE__STATE_CHANGING;
 	}
-	if (s->open.v.n > 0) {
+	if (apply_journal(d->env->apply, 0)) {
 		return WEFT__V1__STATE__STATE_INTERRUPTED;
 	}
 	return d->env->applied ? WEFT__V1__STATE__STATE_READY
@@ -358,7 +355,7 @@ static void advise_interrupted(struct advice *a)
 	if (a->m->state == WEFT__V1__STATE__STATE_INTERRUPTED && w->change) {
 		change_wait_text(w, a->text, a->size);
 	} else if (a->m->state == WEFT__V1__STATE__STATE_INTERRUPTED) {
-		c = &a->devices->open.v.v[0]->change;
+		c = &apply_journal(a->parts->env->apply, 0)->change;
 		snprintf(a->text, a->size, "change %lld is open (%s): its "
 			 "circuits are listed as pending; \"weft apply\" "
 			 "carries a configuration through, \"weft rollback\" "
@@ -508,15 +505,15 @@ static int add_circuits(const struct views *d, struct device_views *s, const cha
 		     struct circuit_view *out, struct err *err)
 {
 	const struct apply_device *a;
-	int n, r;
+	int n;
 
 	a = apply_devices(d->env->apply, &n);
 	for (int i = 0; i < n; i++) {
 		if (strcmp(a[i].name, name) == 0) {
-			r = circuit_view_init(out, d->env, i, &a[i], err);
+			circuit_view_init(out, d->env, i, &a[i]);
 			s->v[i].m.n_read = out->circuits.n;
 			s->v[i].m.read = out->circuits.v;
-			return r;
+			return 0;
 		}
 	}
 	return err_set(err, WEFT_ENOTFOUND, "there is no device \"%s\"", name);
@@ -607,8 +604,8 @@ static void fill_changes(const struct views *d, struct daemon_status *s, bool fo
 	if (found) {
 		s->m.last_change = &s->last;
 	}
-	if (s->views.open.v.n > 0) {
-		fill_change(&s->open, &s->views.open.v.v[0]->change);
+	if (apply_journal(d->env->apply, 0)) {
+		fill_change(&s->open, &apply_journal(d->env->apply, 0)->change);
 		s->m.open_change = &s->open;
 	}
 }
@@ -634,7 +631,8 @@ int daemon_status_new(const struct views *d, struct daemon_status **out, struct 
 	int r;
 
 	/* On a standby another process writes the store. */
-	if ((d->standby && (r = drain_load(d->drain, err))) ||
+	if ((d->standby && ((r = drain_load(d->drain, err)) ||
+			    (r = apply_refresh(d->env->apply, err)))) ||
 	    (r = views_init(&s->views, d, err)) ||
 	    (r = last_change(d, &s->history, &s->n_history, &s->last, &found, err))) {
 		daemon_status_free(s);
@@ -656,7 +654,7 @@ int daemon_status_new(const struct views *d, struct daemon_status **out, struct 
 	s->m.n_problems = s->views.problems.n;
 	s->m.progress = s->progress.running ? &s->progress.m : NULL;
 	fill_fabric(d, &s->progress, &s->m);
-	s->m.state = state_of(d, &s->views);
+	s->m.state = state_of(d);
 	if (s->m.state == WEFT__V1__STATE__STATE_READY && hash_in_force(s)) {
 		s->m.config_sha256 = hash_in_force(s);
 	}

@@ -145,6 +145,7 @@ function oddCircuits(status) {
 		{ name: "Circuit", cell: (c) => `in ${c.in} → out ${c.out}` },
 		{ name: "Ports", cell: (c) => (c.from || c.to ? `${c.from || "?"} → ${c.to || "?"}` : "") },
 		{ name: "Owner", cell: (c) => c.owner },
+		{ name: "Since", cell: (c) => (c.since_at ? age(c.since_at) : "") },
 	];
 
 	return odd.length ? part("Circuits that are not as intended", filtered(columns, odd,

@@ -133,13 +133,14 @@ static int some_of(struct rng *rng, const struct optics_xc *from, int n, int per
 static void random_switch(struct rng *rng, struct plan_light *l, const struct model_device *dev,
 			  struct arrays *own)
 {
-	struct optics_xc *xcs, *dark, *fixed, *pending;
+	struct optics_xc *xcs, *dark, *no_light, *fixed, *pending;
 	struct plan_known_loss *losses;
 	struct plan_known_power *powers;
 	int *bad;
 
 	arrays_add(own, xcs, MAX_ROWS);
 	arrays_add(own, dark, MAX_ROWS);
+	arrays_add(own, no_light, MAX_ROWS);
 	arrays_add(own, fixed, MAX_ROWS);
 	arrays_add(own, pending, MAX_ROWS);
 	arrays_add(own, losses, MAX_ROWS);
@@ -147,6 +148,7 @@ static void random_switch(struct rng *rng, struct plan_light *l, const struct mo
 	arrays_add(own, bad, 2);
 	l->n_xcs = random_circuits(rng, dev, xcs);
 	l->n_dark = some_of(rng, xcs, l->n_xcs, 20, dark);
+	l->n_no_light = some_of(rng, xcs, l->n_xcs, 20, no_light);
 	l->n_fixed = some_of(rng, xcs, l->n_xcs, 5, fixed);
 	l->n_pending = random_circuits(rng, dev, pending);
 	for (int i = 0; i < l->n_xcs; i++) {
@@ -164,6 +166,7 @@ static void random_switch(struct rng *rng, struct plan_light *l, const struct mo
 	l->n_bad_out = chance(rng, 10);
 	l->xcs = xcs;
 	l->dark = dark;
+	l->no_light = no_light;
 	l->fixed = fixed;
 	l->pending = pending;
 	l->losses = losses;
@@ -242,12 +245,16 @@ static void random_programs(struct rng *rng, const struct model_device *dev, con
 static void random_ring(struct rng *rng, struct plan_light *l, const struct model_device *dev,
 			struct ring_programs *programs, struct arrays *own)
 {
-	struct ring_fault *dead;
+	struct ring_fault *dead, *lost;
 
 	arrays_add(own, dead, MAX_ROWS);
+	arrays_add(own, lost, MAX_ROWS);
 	assert_non_null(dead);
+	assert_non_null(lost);
 	l->n_dead = chance(rng, 40) ? random_parts(rng, dev, dead) : 0;
 	l->dead = dead;
+	l->n_lost = chance(rng, 40) ? random_parts(rng, dev, lost) : 0;
+	l->lost = lost;
 	l->memory = chance(rng, 50) ? rng_u64(rng) : 0;
 	l->max_programs = chance(rng, 20) ? 2 : 0;
 	l->overlap = chance(rng, 50);
@@ -327,11 +334,13 @@ static void same_light(const struct plan_light *a, const struct plan_light *b)
 	assert_int_equal(a->known, b->known);
 	SAME_LIST(xcs);
 	SAME_LIST(dark);
+	SAME_LIST(no_light);
 	SAME_LIST(fixed);
 	SAME_LIST(pending);
 	SAME_LIST(bad_in);
 	SAME_LIST(bad_out);
 	SAME_LIST(dead);
+	SAME_LIST(lost);
 	SAME_LIST(losses);
 	SAME_LIST(powers);
 	same_programs(a->programs, b->programs);
