@@ -238,9 +238,8 @@ int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give
 		      int *most, struct err *err);
 /* The most that can stay of each demand by itself. O(cells). circuits.c */
 int plan_assignment_bound(const struct plan_assignment *s);
-/* A spread that keeps as many circuits as the one that is there, or more: three or four sites at a
- * time exchange theirs, until most is reached, or nothing is gained any more.
- * switch_assignment.c */
+/* A spread that keeps as many circuits as the one that is there, or more: sites exchange theirs,
+ * until most is reached or for a number of moves: O(2^25). exchange.c */
 void plan_assignment_improve(const struct plan_assignment *s, int *give, int most);
 
 /* Every lightpath that is to be connected, with the power that will reach its

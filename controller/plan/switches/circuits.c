@@ -9,7 +9,7 @@
  * port can be joined to any receive port. A circuit that is already there
  * and joins a wanted pair is kept; the flow's costs count the others, so for
  * one or two sites the number of moved circuits is the least possible; for
- * more, switch_assignment.c looks for fewer. The first circuits of a Cayley graph go
+ * more, switch_assignment.c or exchange.c look for fewer. The first circuits of a Cayley graph go
  * to sites by generators. One that is intended and missing is made
  * again where it was.
  *

@@ -11,8 +11,7 @@
  *         sum_{w to r} x[w,s] <= rx[r,s]
  *         x = k + l + z, k <= have, l <= lost     what stays, what is restored
  *
- * Where that is too large a program, some switches at a time exchange what they have among
- * themselves: each time by the program, so that it never gets worse.
+ * Where that is too large a program, switches exchange arcs (exchange.c).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,13 +23,6 @@
 #include "lib/lp/lp.h"
 
 #define MOST_ITERATIONS 10000
-
-/* Switches of a group, cells of its program; groups, and those without a gain in turn, after which
- * it ends. */
-#define MAX_GROUP 4
-#define MAX_GROUP_CELLS 2000
-#define MAX_TRIES 100
-#define MAX_FAILED 12
 
 enum kind { STAYS, RESTORED, NEW, KINDS };
 
@@ -170,89 +162,4 @@ int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give
 	}
 	program_fini(&p);
 	return 0;
-}
-
-/* ---- some switches at a time ---- */
-
-/* The part of a table of demands or ranks by sites that is of these sites. */
-static void take_sites(const struct plan_assignment *s, const int *sites, int n, const int *rows,
-		       int n_rows, const int *from, int *to)
-{
-	for (int i = 0; i < n_rows; i++) {
-		for (int k = 0; k < n; k++) {
-			to[i * n + k] = from[(rows ? rows[i] : i) * s->n_sites + sites[k]];
-		}
-	}
-}
-
-/* What these sites have among themselves, as many circuits of it kept as can be. True when they
- * are more than before. */
-static bool exchange(const struct plan_assignment *s, const int *sites, int n, int *give)
-{
-	struct arrays arrays = { 0 };
-	int *row, (*ends)[2], *open, *have, *lost, *tx, *rx, *part, most, before, m = 0;
-	struct plan_assignment p = { .n_ranks = s->n_ranks, .n_sites = n };
-	bool better = false;
-
-	arrays_add(&arrays, row, s->n_demands + 1);
-	arrays_add(&arrays, ends, s->n_demands + 1);
-	arrays_add(&arrays, open, s->n_demands + 1);
-	for (int i = 0; i < s->n_demands; i++) {
-		open[m] = 0;
-		for (int k = 0; k < n; k++) {
-			open[m] += give[i * s->n_sites + sites[k]];
-		}
-		if (open[m] > 0) {
-			memcpy(ends[m], s->ends[i], sizeof(*ends));
-			row[m++] = i;
-		}
-	}
-	if ((int64_t)m * n <= MAX_GROUP_CELLS) {
-		arrays_add(&arrays, have, m * n + 1);
-		arrays_add(&arrays, lost, m * n + 1);
-		arrays_add(&arrays, part, m * n + 1);
-		arrays_add(&arrays, tx, s->n_ranks * n + 1);
-		arrays_add(&arrays, rx, s->n_ranks * n + 1);
-		take_sites(s, sites, n, row, m, s->have, have);
-		take_sites(s, sites, n, row, m, s->lost, lost);
-		take_sites(s, sites, n, row, m, give, part);
-		take_sites(s, sites, n, NULL, s->n_ranks, s->tx, tx);
-		take_sites(s, sites, n, NULL, s->n_ranks, s->rx, rx);
-		p = (struct plan_assignment){ s->n_ranks, m, n, (const int(*)[2])ends, open, have,
-					      lost, tx, rx };
-		before = plan_assignment_kept(&p, part);
-		most = plan_assignment_bound(&p);
-		better = before < most && plan_assignment_exact(&p, true, part, &most, NULL) == 0 &&
-			 plan_assignment_kept(&p, part) > before;
-	}
-	for (int i = 0; i < m * n && better; i++) {
-		give[row[i / n] * s->n_sites + sites[i % n]] = part[i];
-	}
-	arrays_fini(&arrays);
-	return better;
-}
-
-void plan_assignment_improve(const struct plan_assignment *s, int *give, int most)
-{
-	int *sites = x_new((size_t)s->n_sites + 1, sizeof(*sites));
-	uint64_t seed = 1;
-
-	for (int i = 0; i < s->n_sites; i++) {
-		sites[i] = i;
-	}
-	for (int tries = 0, failed = 0; tries < MAX_TRIES && failed < MAX_FAILED &&
-	     plan_assignment_kept(s, give) < most; tries++) {
-		int n = s->n_sites < MAX_GROUP ? s->n_sites : MAX_GROUP;
-
-		for (int k = 0; k < n; k++) {
-			int swap = sites[k], at;
-
-			seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
-			at = k + (int)((seed >> 33) % (uint64_t)(s->n_sites - k));
-			sites[k] = sites[at];
-			sites[at] = swap;
-		}
-		failed = exchange(s, sites, n, give) ? 0 : failed + 1;
-	}
-	free(sites);
 }

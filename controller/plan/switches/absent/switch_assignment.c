@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Without linear programs: arcs that giving one switch after the other its own may not spread over
- * three and more switches at best are refused, and a spread that is there is not improved. */
+ * three and more switches at best are refused. */
 #include "controller/plan/private.h"
 
 int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give, int *most,
@@ -8,8 +8,4 @@ int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give
 {
 	return build_lacks("arcs over three and more switches, so that as many circuits stay as "
 			   "can be", err);
-}
-
-void plan_assignment_improve(const struct plan_assignment *s, int *give, int most)
-{
 }
