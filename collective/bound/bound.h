@@ -6,7 +6,7 @@
  * takes alpha + w_k, and w_k is at least, for each route that it uses, hop * its links + message *
  * the messages that leave by its first arc + the time of the fullest of its links. With K of them,
  *
- *	T(K) = the largest of (1) to (4)
+ *	T(K) = the largest of (1) to (6)
  *
  * is a lower bound, and the least T(K) one of all schedules. D is the diameter, d the hops between
  * the nearest ranks where all are alike, else 1, N the ranks, p the most arcs out of a node, B the
@@ -49,6 +49,25 @@
  *     the first steps and S - F_(K-k)(hops to f(u)) in the last, with F_k and S by averages over
  *     balls: potentials.c.
  *
+ * What follows is of broadcasts, and backwards in time of reduces. P is the time of the vector over
+ * all arcs out of the root, or into a rank, whichever is less; n_h are the ranks h or more hops
+ * away. A byte comes to v by a chain of messages, the first in step i, the last in step j.
+ *
+ * (5) Between neighbours K (alpha + hop + message) + P C / (C - 1), C = K / (D - 1) rounded up. v
+ *     has D hops, which take D steps, so that of any D - 1 steps in a row a byte has left the root
+ *     before them or comes to v after them: the others have P or more. So it is with each of the C
+ *     that make up all steps. Else K (alpha + d hop + message) + P K / (K - 1 + 1 / (N - 1)): of
+ *     any one step likewise, but for bytes that go from the root to v in that step, of which there
+ *     are so many for one of N - 1 ranks on average.
+ *
+ * (6) K (alpha + message) + h hop + P (1 + (1 - s)^2 / (K - 1)), s = (2 + h hop / P) / n_h up to 1,
+ *     of any h. Let F_k of the bytes to v leave the root in step k, G_k come to it. A byte sees
+ *     F_k P on average where it leaves, G_k P where it comes (Cauchy), and F_k P or G_k P of all
+ *     steps before, or after. With i < j that is (1 + sum F_k^2) / 2 + (1 + sum G_k^2) / 2 in all;
+ *     of those with i = j, a part s_v, half of what they see in their step counts, which leaves
+ *     1 + (1 - s_v)^2 / (K - 1). The root sends such to one after the other, n_h s P in all on
+ *     average, so that s is at most that, or T larger than (6) anyway.
+ *
  * Where steps overlap, each message by its own time, there is only what the first messages of pairs
  * need. Such a message of n hops flows, over all its arcs at once, not before
  * alpha + message + n hop, nor after T - (D - n) hop. So those of up to h hops have R + (h - 1) hop
@@ -68,8 +87,13 @@ struct bound_net {
 	int diameter;		/* hops from a source of data to the farthest rank that wants it */
 	const int64_t *within;	/* [0 .. diameter] ranks within so many hops of that source, itself
 				 * counted, if it has something for all ranks; else NULL */
+	bool gathers;		/* it is where a reduce ends, to which those are the hops: (2) is
+				 * not for it */
 	int degree;		/* most arcs out of a node that sends */
 	double capacity;	/* of all arcs */
+	bool whole;		/* a broadcast or a reduce */
+	bool routed;		/* messages go over routes, else over one arc */
+	double port;		/* of the arcs out of the root, or into a rank, the most */
 	bool alike;		/* an all-reduce, and a group of automorphisms takes any rank to any
 				 * other, and only ranks keep data */
 };
@@ -83,15 +107,14 @@ struct bound_cost {
 
 /* The least T(K) in ns, rounded down; 0 where steps cost nothing. (4) is of up to BOUND_STEPS
  * steps, and takes distances beyond BOUND_FAR as that; (3) of many steps is that of any number.
- * O(diameter + BOUND_STEPS BOUND_FAR^2). */
+ * O(diameter + BOUND_STEPS BOUND_FAR^2), of (6) only BOUND_FAR h are looked at. */
 double bound_time(const struct bound_net *net, const struct bound_cost *c);
 
 #define BOUND_STEPS 9
 #define BOUND_FAR 64
 
-/* The same where steps overlap, 0 unless nodes are alike. routed: messages go over routes, else
- * over one arc. O(diameter). */
-double bound_time_overlapped(const struct bound_net *net, const struct bound_cost *c, bool routed);
+/* The same where steps overlap, 0 unless nodes are alike. O(diameter). */
+double bound_time_overlapped(const struct bound_net *net, const struct bound_cost *c);
 
 /* V and S of 2 to BOUND_STEPS steps, in crossings of an arc by a pair's data. */
 struct bound_shares {

@@ -5,6 +5,7 @@
 #include "collective/bound/bound.h"
 
 #define RATES 48	/* values of x in (2) */
+#define ROOT_STEPS 4096	/* up to which (5) and (6) are looked at one after the other */
 #define SLACK 1e-9	/* by which sums of floating point may be too large */
 
 struct bound_steps {
@@ -79,6 +80,38 @@ static double by_paths(const struct bound_steps *s, int steps, bool any)
 	return steps <= BOUND_STEPS && !any ? fmax(ends, s->share * s->shares.seen[steps]) : ends;
 }
 
+/* (5) less what steps take, of K steps or, INFINITY, of any number */
+static double root_volume(const struct bound_net *net, double port, double steps)
+{
+	double parts = steps;
+
+	if (net->routed || net->diameter < 2) {
+		return isinf(steps) ? port : port * steps / (steps - 1 + 1.0 / (net->ranks - 1));
+	}
+	parts = ceil(steps / (net->diameter - 1));
+	return isinf(steps) ? port : parts > 1 ? port * parts / (parts - 1) : INFINITY;
+}
+
+/* (5) and (6) */
+static double by_root(const struct bound_steps *s, int steps, bool any)
+{
+	const struct bound_net *net = s->net;
+	const struct bound_cost *c = s->c;
+	double port = c->vector / net->port, step = c->alpha + c->message, count, most;
+	int stride = net->diameter / BOUND_FAR + 1;
+
+	count = any ? INFINITY : steps;
+	most = steps * (step + s->near * c->hop) + root_volume(net, port, count);
+	for (int h = 1; port > 0 && steps > 1 && h <= net->diameter; h += stride) {
+		double far = (double)(net->within[net->diameter] - net->within[h - 1]);
+		double alone = fmin((2 + h * c->hop / port) / far, 1);
+
+		most = fmax(most, steps * step + h * c->hop +
+				  port * (1 + (1 - alone) * (1 - alone) / (count - 1)));
+	}
+	return most;
+}
+
 static double time_of(const struct bound_steps *s, int steps, bool any)
 {
 	const struct bound_cost *c = s->c;
@@ -88,6 +121,7 @@ static double time_of(const struct bound_steps *s, int steps, bool any)
 
 	time = fmax(time, steps * (c->alpha + c->message) + c->hop * s->net->diameter +
 			  by_paths(s, steps, any));
+	time = s->net->whole ? fmax(time, by_root(s, steps, any)) : time;
 	return any ? time : fmax(time, by_messages(s, steps));
 }
 
@@ -113,7 +147,7 @@ static void init(struct bound_steps *s)
 				(double)j * (double)(net->within[j] - net->within[j - 1]);
 		}
 	}
-	for (int i = 0; i < RATES && net->within && s->c->message > 0; i++) {
+	for (int i = 0; i < RATES && net->within && !net->gathers && s->c->message > 0; i++) {
 		set_rate(s, i, exp2(0.5 * (i - 32)) / s->c->message);
 	}
 }
@@ -122,7 +156,7 @@ double bound_time(const struct bound_net *net, const struct bound_cost *c)
 {
 	struct bound_steps s = { .net = net, .c = c };
 	double step = c->alpha + c->hop + c->message, least;
-	int last = BOUND_STEPS + 2 * net->diameter;
+	int last = net->whole ? ROOT_STEPS : BOUND_STEPS + 2 * net->diameter;
 
 	if (net->diameter < 1 || step <= 0) {
 		return 0;
@@ -135,16 +169,16 @@ double bound_time(const struct bound_net *net, const struct bound_cost *c)
 	return least * (1 - SLACK);
 }
 
-double bound_time_overlapped(const struct bound_net *net, const struct bound_cost *c, bool routed)
+double bound_time_overlapped(const struct bound_net *net, const struct bound_cost *c)
 {
 	double wait = c->alpha + c->message, load = share_of(net, c);
 
 	if (!net->alike || net->diameter < 1) {
 		return 0;
 	}
-	for (int n = 2; n <= net->diameter && routed; n++) {
+	for (int n = 2; n <= net->diameter && net->routed; n++) {
 		load -= c->hop / n;
 	}
-	return ((routed ? 1 : net->diameter) * wait + net->diameter * c->hop + fmax(load, 0)) *
+	return ((net->routed ? 1 : net->diameter) * wait + net->diameter * c->hop + fmax(load, 0)) *
 	       (1 - SLACK);
 }

@@ -259,13 +259,14 @@ bool coll_may_route(const struct coll_sched *s, const struct coll_cost *c)
 /* Over neighbours every hop of the farthest takes a step, and every step at least
  * one hop beside its load. Over routes one step may do, and where steps overlap the load of
  * one arc may pass while other arcs take the hops: then it is the hops of the
- * farthest or the load, whichever takes longer, and what few steps cost (coll_steps_bound). */
+ * farthest or the load, whichever takes longer, and what few steps cost (coll_steps_bound), as it
+ * is for broadcasts and reduces over neighbours, too. */
 static int min_time(const struct coll_sched *s, const struct coll_report *r,
 		      const struct coll_cost *c, int64_t *ns, struct err *err)
 {
 	mpq_t volume, none, fixed;
 	int64_t far_ns = 0, steps_ns = 0;
-	bool routed = coll_may_route(s, c);
+	bool routed = coll_may_route(s, c), few = routed || c->steps_overlap;
 	int hops = -1, from, rc = farthest(s, &hops, &from, err);
 
 	if (rc) {
@@ -277,11 +278,11 @@ static int min_time(const struct coll_sched *s, const struct coll_report *r,
 	mpq_inits(volume, none, fixed, NULL);
 	mpq_set(volume, r->bandwidth_bound);
 	coll_scale(volume, 1, s->ports);
-	if (routed || c->steps_overlap) {
+	if (few || s->kind == COLL_BROADCAST || s->kind == COLL_REDUCE) {
 		rc = coll_steps_bound(s, hops, from, min_latency(coll_physical(s)), volume, c,
 				      &steps_ns, err);
 	}
-	if (!rc && (routed || c->steps_overlap)) {
+	if (!rc && few) {
 		latency_bound(s, c, routed ? hops > 0 : hops, hops, fixed);
 		rc = add_up(fixed, none, c, &far_ns, err);
 		hops = hops > 0;

@@ -327,26 +327,36 @@ static int are_alike(const struct coll_sched *s, bool *alike, struct err *err)
 	return rc;
 }
 
-/* The ranks within so many hops of a node, up to hops. */
-static void count_within(const struct coll_sched *s, int from, int hops, int64_t **within)
+/* The ranks within so many hops of a node, up to hops; to it, where towards. */
+static int count_within(const struct coll_sched *s, int from, bool towards, int hops,
+			int64_t **within, struct err *err)
 {
 	const struct topo *t = coll_physical(s);
 	int32_t *dist = x_alloc((size_t)topo_n(t), sizeof(*dist));
+	struct topo *back = NULL;
+	int rc = towards ? topo_transpose(t, &back, NULL, err) : 0;
 
 	*within = x_new((size_t)hops + 1, sizeof(**within));
-	topo_bfs(t, from, dist);
-	for (int v = 0; v < s->ranks; v++) {
+	if (rc == 0) {
+		topo_bfs(back ? back : t, from, dist);
+	}
+	for (int v = 0; v < s->ranks && rc == 0; v++) {
 		(*within)[dist[v]]++;
 	}
 	for (int j = 1; j <= hops; j++) {
 		(*within)[j] += (*within)[j - 1];
 	}
+	topo_free(back);
 	free(dist);
+	return rc;
 }
 
-/* Degree and capacity. */
-static void add_arcs(const struct topo *t, struct bound_net *net)
+/* Degree and capacity, and the port of a broadcast or a reduce. */
+static void add_arcs(const struct coll_sched *s, struct bound_net *net)
 {
+	const struct topo *t = coll_physical(s);
+	int64_t *port = x_new((size_t)topo_n(t), sizeof(*port));
+
 	for (int u = 0; u < topo_holders(t); u++) {
 		int links = (int)links_of(t, u);
 
@@ -354,16 +364,29 @@ static void add_arcs(const struct topo *t, struct bound_net *net)
 	}
 	for (int a = 0; a < topo_m(t); a++) {
 		const struct topo_arc *arc = topo_arc(t, a);
+		int near = s->kind == COLL_REDUCE ? arc->dst : arc->src;
+		int far = s->kind == COLL_REDUCE ? arc->src : arc->dst;
 
-		net->capacity += arc->src != arc->dst ? (double)arc->cap : 0;
+		if (arc->src != arc->dst) {
+			net->capacity += (double)arc->cap;
+			port[far] += far != s->root ? arc->cap : 0;
+			port[near] += near == s->root ? arc->cap : 0;
+		}
 	}
+	for (int u = 0; u < s->ranks; u++) {
+		net->port = (double)port[u] > net->port ? (double)port[u] : net->port;
+	}
+	free(port);
 }
 
 int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t latency_ns,
 		     const mpq_t volume, const struct coll_cost *c, int64_t *ns, struct err *err)
 {
-	bool spreads = s->kind != COLL_REDUCE && s->kind != COLL_GATHER && !s->demands;
-	struct bound_net net = { .ranks = s->ranks, .diameter = hops };
+	struct bound_net net = {
+		.ranks = s->ranks, .diameter = hops, .gathers = s->kind == COLL_REDUCE,
+		.whole = s->kind == COLL_BROADCAST || s->kind == COLL_REDUCE,
+		.routed = coll_may_route(s, c),
+	};
 	struct bound_cost cost = {
 		.alpha = (double)c->alpha_ns, .message = (double)c->message_ns,
 		.hop = (double)c->hop_ns + (double)latency_ns,
@@ -378,20 +401,20 @@ int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t lat
 		return 0;
 	}
 	cost.load = mpq_get_d(volume) * cost.vector;
-	add_arcs(coll_physical(s), &net);
-	if (spreads) {
-		count_within(s, from, hops, &within);
+	add_arcs(s, &net);
+	if (s->kind != COLL_GATHER && !s->demands) {
+		rc = count_within(s, from, net.gathers, hops, &within, err);
 	}
-	if (s->kind == COLL_ALLREDUCE) {
+	if (!rc && s->kind == COLL_ALLREDUCE) {
 		rc = are_alike(s, &net.alike, err);
 	}
 	net.within = within;
 	if (!rc) {
-		time = c->steps_overlap ? bound_time_overlapped(&net, &cost, coll_may_route(s, c))
+		time = c->steps_overlap ? bound_time_overlapped(&net, &cost)
 					: bound_time(&net, &cost);
 	}
 	free(within);
-	if (time >= 9e18) {
+	if (!rc && time >= 9e18) {
 		return err_set(err, WEFT_ELIMIT, "the bound does not fit 64 bits of nanoseconds");
 	}
 	*ns = (int64_t)time;

@@ -66,8 +66,8 @@ void coll_node_bound(enum coll_kind kind, int ranks, mpq_t bound);
 
 /* Messages may pass through other nodes: they have routes, or ranks forward. O(1). */
 bool coll_may_route(const struct coll_sched *s, const struct coll_cost *c);
-/* bound_time() of collective/bound/bound.h for an embedded schedule, bound_time_overlapped() where
- * steps overlap, in whole ns: 0 with light. from:
+/* bound_time() of collective/bound/bound.h for an embedded schedule, a broadcast or a reduce;
+ * bound_time_overlapped() where steps overlap, in whole ns: 0 with light. from:
  * a node with a rank so many hops away that wants its data; volume: the bandwidth bound, in vectors
  * per unit of capacity. WEFT_ELIMIT. O(m) beside it, and of topo_group_find. */
 int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t latency_ns,

@@ -384,7 +384,7 @@ struct coll_cost coll_cost_of(struct coll_cost given);
  * *bound_ns (may be NULL): lower bound for any schedule on this
  * digraph with these parameters: as many steps as the largest distance that
  * must be covered, each with alpha, a hop, a message and the smallest latency of an arc, and
- * the bandwidth bound; embedded, or where nodes forward, the
+ * the bandwidth bound; embedded, or where nodes forward, and of broadcasts and reduces, the
  * least over all numbers of steps of what these need together
  * (collective/bound/bound.h, which proves it); where steps overlap, as many over that
  * distance, then one, with what first messages load (also there), or one with
