@@ -10,9 +10,9 @@
 static int run(const struct coll_make_query *q, const struct coll_algorithm *a,
 	       struct coll_made *best, struct err *err)
 {
-	return a->made_of == COLL_OF_GROUPS	 ? make_by_hierarchy(q, a, best, err)
-	       : a->made_of == COLL_OF_ALLREDUCE ? make_by_trimmed(q, a, best, err)
-						 : a->run(q, a, best, err);
+	return a->made_of == COLL_OF_GROUPS  ? make_by_hierarchy(q, a, best, err)
+	       : a->made_of == COLL_OF_WHOLE ? make_by_trimmed(q, a, best, err)
+					     : a->run(q, a, best, err);
 }
 
 /* One for "auto": what is too large for it may do for another; *first keeps the first such

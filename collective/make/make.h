@@ -84,7 +84,7 @@ enum coll_vary {
 enum coll_made_of {
 	COLL_OF_NONE,
 	COLL_OF_GROUPS,		/* all-gathers inside groups of ranks and between them */
-	COLL_OF_ALLREDUCE,	/* what is left of an all-reduce */
+	COLL_OF_WHOLE,		/* what is left of one without a root */
 };
 
 struct coll_make_query;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Broadcast and reduce as what an all-reduce has of them. */
+/* Collectives with a root as what those without have of them. */
 #include "collective/make/private.h"
 
-/* Nodes times arcs up to which "auto" trims all-reduces, and the fastest of these, and transfers of
- * these. */
+/* Nodes times arcs up to which "auto" trims, and the fastest there is, and transfers of these. */
 #define MAX_TRIMMED (1 << 22)
 #define MAX_FASTEST (1 << 13)
 #define MAX_WHOLE (1 << 23)
 
-/* Nothing where it is large, or not even half of its time, which one of its two phases takes, is
- * fast enough. */
+/* Nothing where it is large, or not even half of its time, which one of two phases takes, is fast
+ * enough. */
 static int offer_trimmed(const struct coll_make_query *q, const struct coll_algorithm *self,
 			 const struct coll_made *whole, struct coll_made *best, struct err *err)
 {
@@ -26,21 +25,21 @@ static int offer_trimmed(const struct coll_make_query *q, const struct coll_algo
 	return rc ? rc : make_offer(q, &one, best, err);
 }
 
-/* The i-th all-reduce to trim: by name the fastest, for "auto" breadth first, and the fastest where
+/* The i-th schedule to trim: by name the fastest, for "auto" breadth first, and the fastest where
  * that takes little work, else that on coordinates. */
 static int make_whole(const struct coll_make_query *q, int i, struct coll_made *whole,
 		      struct err *err)
 {
 	struct coll_make_query how = *q;
 
-	how.kind = COLL_ALLREDUCE;
+	how.kind = coll_trimmed_from(q->kind);
 	how.algorithm = i == 0 && !q->algorithm ? coll_algorithm_find("bfb", how.kind) : NULL;
 	return i == 1 && (int64_t)topo_n(q->topo) * topo_m(q->topo) > MAX_FASTEST
 		       ? coll_make_torus(&how, whole, err) : coll_make(&how, whole, err);
 }
 
-/* Out of an all-reduce; "auto" out of those that take little work to make, where steps have a cost
- * and trees are above their bound. */
+/* "auto" out of those that take little work to make, where steps have a cost and the best so far is
+ * above its bound. */
 int make_by_trimmed(const struct coll_make_query *q, const struct coll_algorithm *self,
 		    struct coll_made *best, struct err *err)
 {

@@ -478,7 +478,10 @@ void coll_sim_fini(struct coll_sim *r);
  * an all-reduce, whose reverse is none in general, and for embedded schedules. */
 int coll_reverse(const struct coll_sched *s, struct coll_sched **out, struct err *err);
 
-/* The broadcast from a root, or the reduce to it (kind), that an all-reduce contains, in no more
+/* What contains a collective with a root: an all-reduce a broadcast and a reduce, an all-gather a
+ * gather, a reduce-scatter a scatter. */
+enum coll_kind coll_trimmed_from(enum coll_kind kind);
+/* The collective with a root (kind) that coll_trimmed_from(kind) contains, in no more
  * steps and with no more on any arc in a step: not compact, embedded where s is. New schedule, not
  * yet verified. WEFT_EUNSUPPORTED for other collectives and light; WEFT_ELIMIT beyond 2^26 chunks
  * of shards times ranks, and of coll_unfold. O(chunks of all transfers). */

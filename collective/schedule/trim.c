@@ -7,8 +7,9 @@
  * not, to those that have nothing of it yet: a broadcast, as in an all-reduce it comes to all.
  * Backwards in time the same makes a reduce: whoever sends to one whose sum goes to the root later
  * sends the sum of all that it has, and does so the last time that it can. Whether it is a sum, a
- * copy or a forward that is replaced does not matter, as each rank sends once. Steps in which
- * nothing is left go. So neither is slower than the all-reduce.
+ * copy or a forward that is replaced does not matter, as each rank sends once. So a gather is what
+ * leads to the root in an all-gather, a scatter what its contributions pass in a reduce-scatter.
+ * Steps in which nothing is left go. So none is slower than what it is made of.
  */
 #include <stdlib.h>
 
@@ -22,7 +23,8 @@ enum trim_cell { TRIM_NO, TRIM_YES, TRIM_COMES };
 
 struct coll_trim {
 	const struct coll_sched *s;	/* every transfer for itself */
-	bool forwards;		/* in time: a broadcast */
+	bool forwards;		/* in time: a broadcast, a scatter */
+	uint8_t op;
 	uint8_t *cells;		/* (shard * chunks + chunk) * nodes + node */
 	VEC(size_t) set;	/* cells, when the step at hand is done */
 	VEC(struct coll_xfer) kept;
@@ -57,7 +59,7 @@ static void trim_xfer(struct coll_trim *t, const struct coll_xfer *x)
 	struct coll_xfer part = *x;
 	bool open = false;
 
-	part.op = t->forwards ? COLL_OP_COPY : COLL_OP_REDUCE;
+	part.op = t->op;
 	part.dest = COLL_NO_DEST;
 	for (int chunk = x->first; chunk <= x->last; chunk++) {
 		if (!stays(t, x, chunk)) {
@@ -120,13 +122,16 @@ static int add_kept(struct coll_trim *t, struct coll_sched *out, struct err *err
 /* out: empty, with all that s has but its transfers. */
 static int trim(const struct coll_sched *s, struct coll_sched *out, struct err *err)
 {
-	struct coll_trim t = { .s = s, .forwards = out->kind == COLL_BROADCAST };
+	struct coll_trim t = {
+		.s = s, .forwards = out->kind == COLL_BROADCAST || out->kind == COLL_SCATTER,
+		.op = coll_is_sum(out->kind) ? COLL_OP_REDUCE : COLL_OP_COPY,
+	};
 	int64_t cells = (int64_t)s->ranks * s->chunks * topo_n(s->topo);
 	int rc;
 
 	if (cells > MAX_CELLS) {
-		return err_set(err, WEFT_ELIMIT, "%d ranks of %d chunks are too many to trim an "
-			       "all-reduce", s->ranks, s->chunks);
+		return err_set(err, WEFT_ELIMIT, "%d ranks of %d chunks are too many to trim",
+			       s->ranks, s->chunks);
 	}
 	t.cells = x_new((size_t)cells, sizeof(*t.cells));
 	t.used = x_new((size_t)s->steps + 1, sizeof(*t.used));
@@ -139,6 +144,13 @@ static int trim(const struct coll_sched *s, struct coll_sched *out, struct err *
 	return rc ? rc : coll_finish(out, err);
 }
 
+enum coll_kind coll_trimmed_from(enum coll_kind kind)
+{
+	return kind == COLL_GATHER    ? COLL_ALLGATHER
+	       : kind == COLL_SCATTER ? COLL_REDUCE_SCATTER
+				      : COLL_ALLREDUCE;
+}
+
 int coll_trim(const struct coll_sched *s, enum coll_kind kind, int root, struct coll_sched **out,
 	      struct err *err)
 {
@@ -147,8 +159,7 @@ int coll_trim(const struct coll_sched *s, enum coll_kind kind, int root, struct 
 	int rc = 0;
 
 	*out = NULL;
-	if (s->kind != COLL_ALLREDUCE || s->lights.n > 0 ||
-	    (kind != COLL_BROADCAST && kind != COLL_REDUCE)) {
+	if (s->kind != coll_trimmed_from(kind) || s->lights.n > 0 || !coll_has_root(kind)) {
 		return err_set(err, WEFT_EUNSUPPORTED, "a %s out of a %s%s: not supported",
 			       coll_kind_name(kind), coll_kind_name(s->kind),
 			       s->lights.n > 0 ? " with light" : "");

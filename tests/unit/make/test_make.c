@@ -138,16 +138,18 @@ static void two_names(void **state)
 	}
 }
 
-/* From and to any root a part of an all-reduce, in no more time; and "auto" takes no more than the
- * fastest of these. */
+/* From and to any root a part of what has no root, in no more time; and "auto" takes no more than
+ * the fastest of these. */
 static void trimmed(void **state)
 {
 	static const char *const exprs[] = { "Torus(4,4)", "Torus(3,5)", "GenKautz(3,14)",
 					     "Mesh(3,4)", "K(5)", "Jellyfish(12,3,1)" };
 
 	(void)state;
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 6 * 4; i++) {
 		static const int64_t sizes[] = { 64, 1 << 18, 1 << 26 };
+		static const enum coll_kind kinds[] = { COLL_BROADCAST, COLL_REDUCE, COLL_GATHER,
+							COLL_SCATTER };
 		struct coll_cost forwards = cost;
 		struct topo *t = NULL;
 		struct coll_make_query q;
@@ -156,9 +158,9 @@ static void trimmed(void **state)
 		forwards.forwards = true;
 		forwards.size_bytes = sizes[i % 3];
 		assert_int_equal(topo_parse(exprs[i % 6], &t, NULL, NULL), 0);
-		q = coll_make_job(COLL_ALLREDUCE, NULL, t, &forwards);
+		q = coll_make_job(coll_trimmed_from(kinds[i / 6]), NULL, t, &forwards);
 		assert_int_equal(coll_make(&q, &whole, NULL), 0);
-		q.kind = i % 2 ? COLL_REDUCE : COLL_BROADCAST;
+		q.kind = kinds[i / 6];
 		q.root = i % topo_ranks(t);
 		assert_int_equal(coll_make(&q, &best, NULL), 0);
 		q.algorithm = coll_algorithm_find("trimmed", q.kind);
