@@ -233,8 +233,8 @@ static bool is_undirected(const struct flow_net *net)
 	return true;
 }
 
-static void find_generators(const struct flow_net *net, const struct flow_demands *demands,
-			    struct flow_orbits *o)
+static void search_generators(const struct flow_net *net, const struct flow_demands *demands,
+			      struct flow_orbits *o)
 {
 	struct problem p = { .net = net };
 	size_t arcs;
@@ -254,6 +254,20 @@ static void find_generators(const struct flow_net *net, const struct flow_demand
 	nauty_graph_fini(&p.graph);
 	vec_fini(&p.middles);
 	free(p.by_tail);
+}
+
+/* Of a small digraph underneath. */
+static void search_alike(const struct flow_net *net, struct flow_orbits *o)
+{
+	search_generators(net, NULL, o);
+}
+
+static void find_generators(const struct flow_net *net, const struct flow_demands *demands,
+			    struct flow_orbits *o)
+{
+	if (demands || !flow_line_generators(net, search_alike, o)) {
+		search_generators(net, demands, o);
+	}
 }
 
 /* ---- orbits ---- */

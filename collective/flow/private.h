@@ -28,6 +28,17 @@ struct flow_orbits {
 void flow_orbits_find(const struct flow_net *net, const struct flow_demands *demands,
 		      bool symmetry, const struct topo_group *g, struct flow_orbits *out);
 void flow_orbits_fini(struct flow_orbits *o);
+
+/* Appends generators of the automorphisms of a net; units may be how many arcs there are, and there
+ * may be self-loops. */
+typedef void flow_generators(const struct flow_net *net, struct flow_orbits *o);
+
+/* Those of a net of terminals with equal arcs, all that change places as nodes of a line digraph
+ * (Hemminger and Beineke 1978) and as arcs of the smallest digraph underneath, of which `find`
+ * finds them. False, and nothing done: it is no line digraph. O(m log n) a generator. */
+bool flow_line_generators(const struct flow_net *net, flow_generators *find,
+			  struct flow_orbits *o);
+
 /* True when every generator is an automorphism that keeps the demands (NULL: alike) and the
  * classes and orbits are closed under it. O(generators
  * (m log d + demands)). */

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "collective/flow/private.h"
+#include "lib/base/alloc.h"
 #include "lib/lp/lp.h"
 #include "tests/unit/schedule/common.h"
 
@@ -113,6 +114,57 @@ static void test_orbits(void **state)
 	must(mcf_run(p, &opt, &res, &err), &err);
 	assert_int_equal(res.stop, MCF_REACHED);
 	assert_true(res.congestion == 8192 && res.bound == 8192);
+	mcf_free(p);
+	topo_free(t);
+}
+
+/* The orbits of line digraphs, which come from smaller ones underneath, are those that a search
+ * through all nodes finds: where demands are given, all alike, it is searched. */
+static void test_line_digraphs(void **state)
+{
+	static const char *const exprs[] = {
+		"GenKautz(4,64)", "GenKautz(4,512)", "GenKautz(2,48)", "GenKautz(3,54)",
+		"DeBruijn(2,5)", "DeBruijn(3,3)", "Kautz(2,4)", "Kautz(3,2)", "L(K(3,3))",
+		"L(Mesh(3,3))", "L(L(Ring(5)))", "GenKautz(4,100)", "GenKautz(4,30)", "Torus(4,4)",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(exprs) / sizeof(exprs[0]); i++) {
+		struct topo *t = graph_of(exprs[i]);
+		struct flow_orbits found = { 0 }, searched = { 0 };
+		struct flow_demands d = { .n = topo_n(t), .largest = 1 };
+		struct flow_net net;
+		struct err err = { 0 };
+
+		d.size = x_new((size_t)d.n * (size_t)d.n, sizeof(*d.size));
+		for (int uv = 0; uv < d.n * d.n; uv++) {
+			d.size[uv] = uv / d.n != uv % d.n;
+		}
+		must(flow_net_from(t, NULL, &net, &err), &err);
+		flow_orbits_find(&net, NULL, true, NULL, &found);
+		flow_orbits_find(&net, &d, true, NULL, &searched);
+		assert_true(flow_orbits_check(&net, NULL, &found));
+		assert_int_equal(found.n_classes, searched.n_classes);
+		assert_memory_equal(found.orbit_of, searched.orbit_of,
+				    (size_t)net.n * sizeof(*found.orbit_of));
+		flow_orbits_fini(&found);
+		flow_orbits_fini(&searched);
+		flow_demands_fini(&d);
+		flow_net_fini(&net);
+		topo_free(t);
+	}
+}
+
+/* 8192 sources fall into a few hundred orbits without a search. */
+static void test_large_line_digraph(void **state)
+{
+	struct topo *t = graph_of("GenKautz(4,8192)");
+	struct err err = { 0 };
+	struct mcf *p;
+
+	(void)state;
+	must(mcf_new(t, true, &p, &err), &err);
+	assert_int_equal(mcf_sources(p), 452);
 	mcf_free(p);
 	topo_free(t);
 }
@@ -421,7 +473,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_known_optima),
-		cmocka_unit_test(test_orbits),
+		cmocka_unit_test(test_orbits), cmocka_unit_test(test_line_digraphs),
+		cmocka_unit_test(test_large_line_digraph),
 		cmocka_unit_test(test_link_and_grouped_programs),
 		cmocka_unit_test(test_unequal_capacities),
 		cmocka_unit_test(test_switch_has_no_demand),
