@@ -269,6 +269,26 @@ static int offer_least_cost(const struct coll_make_query *q, const struct coll_a
 	return best->sched ? offer_forest(&how, self, false, best, err) : 0;
 }
 
+/* Nodes times arcs up to which trees of few roots are looked for on a larger digraph, where what
+ * the best so far has above the bound of T_B is at least so much of its time. */
+#define MAX_FEW_ROOTS (INT64_C(1) << 23)
+#define FAR 0.15
+
+static bool may_have_few_roots(const struct coll_make_query *q, const struct coll_made *best)
+{
+	double above;
+
+	if (q->kind != COLL_ALLREDUCE || !q->cost || q->max_transfers > 0 || q->physical ||
+	    !best->sched || (int64_t)topo_n(q->topo) * topo_m(q->topo) > MAX_FEW_ROOTS) {
+		return false;
+	}
+	above = mpq_get_d(best->report.bandwidth_factor) -
+		mpq_get_d(best->report.bandwidth_bound);
+	return above / coll_ports(best->sched) * (double)q->cost->size_bytes * 8e9 /
+			       (double)q->cost->link_bps > FAR * (double)best->time_ns &&
+	       !topo_is_symmetric(q->topo);
+}
+
 /* Along trees of all ranks; what a digraph has none of is passed over where there is something
  * else. */
 int make_by_forest(const struct coll_make_query *q, const struct coll_algorithm *self,
@@ -281,7 +301,7 @@ int make_by_forest(const struct coll_make_query *q, const struct coll_algorithm 
 		return rc;
 	}
 	if (!q->algorithm && !may_gain(q, best) && (best->sched || topo_n(q->topo) > MAX_ALONE)) {
-		return 0;
+		return may_have_few_roots(q, best) ? offer_forest(q, self, true, best, err) : 0;
 	}
 	rc = offer_forest(q, self, false, best, err);
 	if (rc || q->kind != COLL_ALLREDUCE || q->min_cost || is_near(best)) {

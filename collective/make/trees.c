@@ -48,7 +48,8 @@ static int find_rate(const struct coll_make_query *q, bool min_cost, const struc
 }
 
 /* Trees in and trees out that share links as the whole of an all-reduce needs them: spanning trees
- * used both ways where every arc has its reverse, else by a program where that is small. */
+ * used both ways where every arc has its reverse, else by a program where that is small, or of the
+ * ranks with the thinnest links. */
 #define MAX_PROGRAM (1 << 13)	/* nodes times arcs */
 
 static int pack_joint(const struct coll_make_query *q, const struct topo *t,
@@ -56,13 +57,14 @@ static int pack_joint(const struct coll_make_query *q, const struct topo *t,
 {
 	int rc = coll_forest_allreduce(t, COLL_SPANNING_TREES, f, err);
 
-	if (rc != WEFT_EUNSUPPORTED || (int64_t)topo_n(t) * topo_m(t) > MAX_PROGRAM) {
+	if (rc != WEFT_EUNSUPPORTED) {
 		return rc;
 	}
 	err_clear(err);
 	coll_forest_fini(f);
 	coll_forest_init(f);
-	return find_rate(q, false, t, f, err);
+	return (int64_t)topo_n(t) * topo_m(t) <= MAX_PROGRAM ? find_rate(q, false, t, f, err)
+							     : coll_forest_few_roots(t, f, err);
 }
 
 static int pack(const struct coll_make_query *q, bool joint, const struct topo *t,

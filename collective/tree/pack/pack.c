@@ -46,9 +46,8 @@ static int check(const struct topo *t, const struct coll_pack_options *opt, stru
 
 /* ---- the forest ---- */
 
-/* The trees go over to out; number: of the forest's arc by that in the trees, NULL: the same. */
-static void take_trees(struct graph_trees *trees, const int32_t *number, bool inwards,
-		       struct coll_forest *out)
+void pack_take_trees(struct graph_trees *trees, const int32_t *number, bool inwards,
+		     struct coll_forest *out)
 {
 	int n = topo_n(out->logical);
 
@@ -90,8 +89,7 @@ static void add_loads(const struct coll_forest *f, int64_t *load)
 	}
 }
 
-/* The fullest arc's load over its capacity and the share. */
-static void measure(const struct topo *t, struct coll_forest *f)
+void pack_measure(const struct topo *t, struct coll_forest *f)
 {
 	int64_t *load = x_new((size_t)topo_m(t) + 1, sizeof(*load));
 	mpq_t time;
@@ -171,7 +169,7 @@ static int pack_switched(struct pack_net *net, const struct topo *t,
 	    (rc = pack_trees(net, &rate, packed, topo_m(out->logical), &trees, err))) {
 		goto out;
 	}
-	take_trees(&trees, NULL, back, out);
+	pack_take_trees(&trees, NULL, back, out);
 	out->share = rate.share;
 out:
 	graph_trees_fini(&trees);
@@ -194,7 +192,7 @@ static int pack_plain(const struct pack_net *net, const struct topo *t,
 	    (rc = pack_trees(net, &rate, rate.arcs, net->m, &trees, err))) {
 		goto out;
 	}
-	take_trees(&trees, back, back, out);
+	pack_take_trees(&trees, back, back, out);
 	out->share = rate.share;
 out:
 	graph_trees_fini(&trees);
@@ -224,7 +222,7 @@ int coll_forest_pack(const struct topo *t, const struct coll_pack_options *opt,
 	rc = net.n > net.ranks ? pack_switched(&net, t, opt, back, out, err)
 			       : pack_plain(&net, t, opt, back, out, err);
 	if (rc == 0) {
-		measure(t, out);
+		pack_measure(t, out);
 	}
 out:
 	pack_net_fini(&net);

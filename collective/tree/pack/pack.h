@@ -46,4 +46,16 @@ struct coll_pack_options {
 int coll_forest_pack(const struct topo *t, const struct coll_pack_options *opt,
 		     struct coll_forest *out, struct err *err);
 
+/*
+ * A forest for an all-reduce on a plain digraph some of whose ranks have thinner links than most:
+ * trees of these ranks, inwards and outwards, each way in half of what links pass. Its time is the
+ * least in which each rank takes in and sends out what is not summed in it, or up to a quarter
+ * more, where sets of ranks need it.
+ *
+ * *out: after coll_forest_init; coll_forest_fini also after an error. t stays the caller's.
+ * WEFT_EUNSUPPORTED: not plain, no such ranks, fewer than three, sets that need more; errors of
+ * graph_pack_from_roots(), which takes most of the time.
+ */
+int coll_forest_few_roots(const struct topo *t, struct coll_forest *out, struct err *err);
+
 #endif

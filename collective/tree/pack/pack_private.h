@@ -73,4 +73,11 @@ void pack_balance(struct pack_net *net);
 int pack_logical(const struct topo *t, const struct pack_arcs *arcs, const int32_t *back,
 		 struct coll_forest *out, struct graph_arc **packed, struct err *err);
 
+/* The trees go over to out; number: of the forest's arc by that in the trees, NULL: the same. */
+void pack_take_trees(struct graph_trees *trees, const int32_t *number, bool inwards,
+		     struct coll_forest *out);
+
+/* out->time: the fullest arc's load over its capacity and the share. O(nodes of all trees). */
+void pack_measure(const struct topo *t, struct coll_forest *out);
+
 #endif

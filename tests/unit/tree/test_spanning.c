@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forests for all-reduce: spanning trees both ways, at the bound. */
+/* Forests for all-reduce: spanning trees both ways, at the bound; trees of few roots. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "collective/tree/pack/pack.h"
 #include "collective/tree/spanning.h"
+#include "collective/tree/stagger/stagger.h"
 #include "common.h"
 
 /* Undirected, connected: a tree and more edges at random. */
@@ -150,12 +152,86 @@ static void test_refused(void **state)
 	topo_free(t);
 }
 
+/* Trees of few roots, and a schedule of them that is proven, its T_B not below the bound. */
+static bool few_roots(const struct topo *t, mpq_t time)
+{
+	struct coll_stagger_options opt = { .kind = COLL_ALLREDUCE, .batches = 2 };
+	struct coll_stagger_info info;
+	struct coll_sched *s = NULL;
+	struct err err = { 0 };
+	struct coll_forest f;
+	mpq_t limit;
+	int rc;
+
+	mpq_init(limit);
+	coll_forest_init(&f);
+	rc = coll_forest_few_roots(t, &f, &err);
+	if (rc == 0) {
+		check(t, &f, limit);
+		mpq_set(time, f.time);
+		must(coll_forest_schedule(&f, t, &opt, &s, &info, &err), &err);
+	} else {
+		assert_int_equal(rc, WEFT_EUNSUPPORTED);
+	}
+	coll_free(s);
+	coll_forest_fini(&f);
+	mpq_clear(limit);
+	return rc == 0;
+}
+
+static void test_few_roots(void **state)
+{
+	int made = 0;
+	struct rng r;
+	mpq_t time;
+
+	(void)state;
+	rng_seed(&r, 38);
+	mpq_init(time);
+	for (int i = 0; i < 300; i++) {
+		int n = 2 + (int)rng_below(&r, 12);
+		struct topo *t = random_digraph(&r, n, (int)rng_below(&r, 4 * (uint64_t)n),
+						1 + (int)rng_below(&r, 4), 1, 0);
+
+		made += few_roots(t, time);
+		topo_free(t);
+	}
+	assert_true(made > 100);
+	mpq_clear(time);
+}
+
+/* All links are busy in both halves: (N - 1) N over half of the capacity. */
+static void test_thin_ranks(void **state)
+{
+	static const struct {
+		const char *expr, *time;
+	} known[] = {
+		{ "GenKautz(4,64)", "32" }, { "DeBruijn(2,4)", "16" }, { "GenKautz(2,34)", "34" },
+		{ "DeBruijn(3,3)", "18" },
+	};
+	char text[64];
+	mpq_t time;
+
+	(void)state;
+	mpq_init(time);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		struct topo *t;
+
+		assert_int_equal(topo_parse(known[i].expr, &t, NULL, NULL), 0);
+		assert_true(few_roots(t, time));
+		assert_string_equal(rat_str(time, text, sizeof(text)), known[i].time);
+		topo_free(t);
+	}
+	mpq_clear(time);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_known),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_few_roots),
+		cmocka_unit_test(test_thin_ranks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
