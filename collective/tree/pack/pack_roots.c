@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An all-reduce along trees of few roots, where some ranks have thinner links than others.
+ *
+ * Half of each link is for trees that sum, half for trees that copy, and a part of the vector goes
+ * along one of either with the same root. A rank takes in what is not summed in it: with capacity c
+ * of its links, both ways, and all parts at rate R, parts of R - c / 2 or more are summed in it. If
+ * all have equal parts the thinnest decides; here they have just what they need, and R is the most
+ * of which the ranks' parts are all: GenKautz(4,64) has four ranks of three links, and with a
+ * quarter of the vector in each all links are busy throughout. Where larger sets need more the
+ * links pass the same in a little more time.
+ */
 #include <stdlib.h>
 #include <string.h>
 
