@@ -62,6 +62,8 @@ struct stagger {
 	int ranks;
 	int n_trees;
 	struct stagger_tree *trees;
+	int32_t *origins;	/* of an all-reduce with a group: the first terminal of each orbit,
+				 * whose shards labels are of; else NULL, as their number says it */
 	double share;		/* what a shard weighs */
 	int deepest[STAGGER_PARTS];	/* arcs that a batch crosses one after the other at most, */
 	int min_steps[STAGGER_PARTS];	/* and that some batch has to, whatever goes with what */

@@ -270,6 +270,7 @@ static int add_transfers(const struct stagger_steps *w, const struct stagger_wai
 		to = (at / chunks + 1) * chunks;
 		to = to < end ? to : end;
 		x.origin = (int32_t)(at / chunks);
+		x.origin = w->s->origins ? w->s->origins[x.origin] : x.origin;
 		x.first = (int32_t)(at % chunks);
 		x.last = x.first + (int32_t)(to - at) - 1;
 		rc = coll_add(w->sched, &x, err);

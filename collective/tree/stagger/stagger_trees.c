@@ -155,6 +155,22 @@ static double weigh_share(const struct stagger *s)
 	return sum * (s->f->group ? topo_group_order(s->f->group) : 1) / s->ranks;
 }
 
+/* Labels of all roots together are of the shards that the schedule keeps. */
+static void list_origins(struct stagger *s)
+{
+	int n = 0;
+
+	if (!s->f->group || s->opt->kind != COLL_ALLREDUCE) {
+		return;
+	}
+	arrays_add(&s->arrays, s->origins, s->ranks);
+	for (int v = 0; v < s->ranks; v++) {
+		if (topo_group_first(s->f->group, v) == v) {
+			s->origins[n++] = v;
+		}
+	}
+}
+
 void stagger_fini(struct stagger *s)
 {
 	topo_action_free(s->logical_action);
@@ -181,6 +197,7 @@ int stagger_init(struct stagger *s, struct err *err)
 		return rc;
 	}
 	find_deepest(s);
+	list_origins(s);
 	s->share = weigh_share(s);
 	if (s->share <= 0) {
 		return err_set(err, WEFT_EINVAL, "forest: no trees");
