@@ -217,7 +217,8 @@ struct coll_made {
 	bool is_physical;		/* it was made on the physical digraph */
 	const struct coll_algorithm *algorithm;
 	int batches;
-	struct coll_report report;	/* of sched */
+	struct coll_report report;	/* of sched; the bound of an all-to-all is its flow's where
+					 * that is higher */
 	int64_t time_ns, bound_ns;	/* of coll_time, with a cost */
 	int64_t bfb_bound_ns;	/* of coll_bfb_timed, where latencies differ; else 0 */
 	struct coll_tree_info tree;	/* of "trees": of a collective without a root

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "collective/make/private.h"
+#include "lib/base/number/rat.h"
 
 void coll_made_fini(struct coll_made *m)
 {
@@ -26,6 +27,31 @@ void make_time_prediction(const struct coll_cost *cost, struct coll_prediction *
 	}
 }
 
+/* What is left of a flow's bound, which is a sum of floating point: whole millionths of M/B. */
+#define FLOW_PARTS 1000000
+
+/* An all-to-all's bound is that of its flow where that is more: of any paths, in any number of
+ * steps. Arcs are links there. Demands may have been rounded to chunks, so it is at most T_B. */
+static void take_flow_bound(const struct coll_make_query *q, struct coll_made *one)
+{
+	double bound = one->pairs.info.flow.bound * coll_ports(one->sched) /
+		       coll_ranks(one->sched) * FLOW_PARTS;
+	struct coll_report *r = &one->report;
+	mpq_t least;
+
+	if (q->kind != COLL_ALLTOALL || q->fabric || bound < 1 || bound > 1e15) {
+		return;
+	}
+	mpq_init(least);
+	rat_set(least, (int64_t)(bound * (1 - 1e-9)), FLOW_PARTS);
+	if (mpq_cmp(least, r->bandwidth_bound) > 0) {
+		mpq_set(r->bandwidth_bound, mpq_cmp(least, r->bandwidth_factor) < 0
+						    ? least : r->bandwidth_factor);
+		r->bandwidth_optimal = mpq_equal(r->bandwidth_bound, r->bandwidth_factor);
+	}
+	mpq_clear(least);
+}
+
 /* Embeds, replays and times the schedule. */
 static int measure(const struct coll_make_query *q, struct coll_made *one, struct err *err)
 {
@@ -46,6 +72,9 @@ static int measure(const struct coll_make_query *q, struct coll_made *one, struc
 			       one->algorithm->name);
 	}
 	rc = coll_verify(one->sched, &one->report, err);
+	if (rc == 0) {
+		take_flow_bound(q, one);
+	}
 	if (rc || !q->cost) {
 		return rc;
 	}
