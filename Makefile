@@ -57,7 +57,7 @@ SIMGRID := libsimgrid-dev g++
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base digest output conf lp graph proto coroutine rpc http etcd optics host topology \
-	bound schedule embedding torus bfb flow tree cost make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
+	bound schedule embedding torus bfb flow tree cost make routing finder workload rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi restconf tl1 sonic robot mrr linux sim drivers emulators \
 	model import plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_joint d_jobs d_views daemon cli small
 
@@ -86,6 +86,7 @@ DIR_cost := collective/cost
 DIR_make := collective/make
 DIR_routing := collective/routing
 DIR_finder := collective/finder
+DIR_workload := collective/workload
 DIR_rank := runtime/rank
 DIR_mpi := runtime/mpi
 DIR_preload := runtime/preload
@@ -165,6 +166,7 @@ DEPS_cost := base graph lp topology schedule tree
 DEPS_make := base topology schedule embedding torus bfb flow tree cost
 DEPS_routing := base rpc proto schedule flow
 DEPS_finder := base topology schedule bfb flow make
+DEPS_workload := base topology schedule bfb flow make finder
 DEPS_rank := base topology schedule
 DEPS_mpi := base output topology schedule rank
 DEPS_preload := base conf topology schedule rank mpi
@@ -187,9 +189,9 @@ DEPS_linux := base optics host drv_core
 DEPS_sim := base drv_core
 DEPS_drivers := base drv_core scpi restconf tl1 sonic robot mrr linux sim
 DEPS_emulators := base optics drv_core scpi restconf tl1 sonic robot mrr
-DEPS_model := base digest conf optics topology schedule make ring
+DEPS_model := base digest conf optics topology schedule make workload ring
 DEPS_import := base output conf model
-DEPS_plan := base digest output graph lp optics topology schedule embedding bfb flow make finder ring mesh optree model
+DEPS_plan := base digest output graph lp optics topology schedule embedding bfb flow make finder workload ring mesh optree model
 DEPS_dry_run := base drv_core drivers model plan
 DEPS_proto_convert := base output optics proto schedule model plan dry_run
 DEPS_webui := base output topology optics schedule model plan
@@ -220,7 +222,7 @@ FILES_lp := $(wildcard lib/lp/*.c collective/cost/*.c collective/bfb/late.c coll
 FILES_rings := $(wildcard optree/*.c optree/*/*.c rwa/ring/*.c)
 FILES_flow := $(wildcard collective/flow/*.c)
 FILES_trunks := $(wildcard rwa/mesh/*.c controller/plan/switches/trunk*.c)
-FILES_finder := $(wildcard collective/finder/*.c)
+FILES_finder := $(wildcard collective/finder/*.c) $(filter-out %/value.c,$(wildcard collective/workload/*.c))
 FILES_schedules := $(wildcard controller/cli/schedules/*.c)
 FILES_lab := $(wildcard controller/cli/lab/*.c)
 FILES_http := lib/http/http.c lib/http/user.c

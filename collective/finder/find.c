@@ -43,7 +43,7 @@ void finder_add_circulants(struct coll_finder *f, struct finder_candidates *set,
 	}
 }
 
-int finder_moore_steps(int64_t n, int64_t d, bool both)
+int coll_moore_steps(int64_t n, int64_t d, bool both)
 {
 	int64_t reached = 1, level = d;
 	int k = 0;
@@ -108,7 +108,7 @@ static void add_cayley(struct coll_finder *f, struct finder_candidates *set, int
 
 	/* Bases of expansions, of which there may be many, get their share. */
 	visits = visits < most ? visits : most;
-	finder_cayley_search(n, d, aim, finder_moore_steps(n, d, both), f->q->seed, visits, &found);
+	finder_cayley_search(n, d, aim, coll_moore_steps(n, d, both), f->q->seed, visits, &found);
 	if (found.steps == below) {
 		return;
 	}
@@ -348,7 +348,7 @@ static void publish(struct coll_finder *f, const struct finder_candidates *all,
 	struct finder_candidates set = { 0 };
 
 	make_frontier(f, all, &set);
-	out->steps_bound = finder_moore_steps(f->q->n, f->q->degree, f->q->bidirectional);
+	out->steps_bound = coll_moore_steps(f->q->n, f->q->degree, f->q->bidirectional);
 	out->bound_num = bound.num;
 	out->bound_den = bound.den;
 	out->groups = finder_groups_of(f->q->n);

@@ -225,7 +225,7 @@ static void consider_near(struct finder_flow_search *s)
 	struct buf text = { 0 };
 
 	visits = visits < MAX_NEAR_VISITS ? visits : MAX_NEAR_VISITS;
-	finder_cayley_near(n, d, both, finder_moore_steps(n, d, both), visits, &found);
+	finder_cayley_near(n, d, both, coll_moore_steps(n, d, both), visits, &found);
 	if (found.distances < INT64_MAX) {
 		topo_cayley_write(&found.g, both, found.letter, found.n_letters, &text);
 		consider(s, buf_cstr(&text));

@@ -28,6 +28,10 @@ struct coll_query {
 };
 
 #define COLL_FINDER_MAX_NODES TOPO_MAX_NODES
+/* Moore's bound: the fewest steps in which what a node of d ports has reaches n nodes
+ * (definition 11); both: every arc has its reverse, so that d - 1 lead on. 1 where it never
+ * does. */
+int coll_moore_steps(int64_t n, int64_t d, bool both);
 /* For one query, half a second to two of processor time; for each of a sweep. */
 #define COLL_FINDER_SETS 20000
 #define COLL_FINDER_SWEEP_SETS 500

@@ -242,8 +242,6 @@ void finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int boun
  */
 void finder_cayley_near(int n, int ports, bool both, int bound, int64_t max_visits,
 			struct finder_cayley *out);
-/* The least k with so many nodes within k hops; definition 11. */
-int finder_moore_steps(int64_t n, int64_t d, bool both);
 
 /* ---- families ---- */
 

@@ -187,15 +187,43 @@ static const struct conf_key fibre_keys[] = {
 			 .help = "of an amplifier on each fibre" },
 };
 
+static const struct conf_key step_collective_keys[] = {
+	[OP_NAME] = { "name", CONF_NAME, .required = true, .help = "what the step calls it" },
+	[OP_COLLECTIVE] = { "collective", CONF_TEXT, .required = true,
+			    .help = "allgather, reduce-scatter, allreduce, all-to-all or send" },
+	[OP_SIZE] = { "size", CONF_QUANTITY, .required = true, .unit = UNIT_BYTES, .min = 1,
+		      .max = INT64_MAX,
+		      .help = "the whole vector of one group; of a send what one rank sends" },
+	[OP_OVER] = { "over", CONF_ANY, .required = true,
+		      .help = "the axis of the mesh that its groups lie along, or a list of "
+			      "them" },
+	[OP_SHIFT] = { "shift", CONF_INT, .min = -MODEL_MAX_HOSTS, .max = MODEL_MAX_HOSTS,
+		       .help = "of a send: so many ranks further along the axis; 1 without it" },
+};
+
+static const struct conf_key step_part_keys[] = {
+	[PART_REPEAT] = { "repeat", CONF_INT, .min = 1, .max = 1000000000, .def = "1",
+			  .help = "how often `do` runs" },
+	[PART_DO] = { "do", CONF_ANY, .help = "a list of collectives, and of parts like this" },
+	[PART_TOGETHER] = { "together", CONF_ANY,
+			    .help = "collectives that run at the same time" },
+};
+
+const struct conf_section section_step_collective = SECTION("collective", step_collective_keys);
+const struct conf_section section_step_part = SECTION("step", step_part_keys);
+
+/* As in enum model_light. */
+static const char *const lights[] = { "still", "by-collective", NULL };
+
 static const struct conf_key job_keys[] = {
 	[JOB_NAME] = { "name", CONF_NAME, .required = true, .help = "the job's name" },
 	[JOB_NODES] = { "nodes", CONF_NAMES, .def = "all",
 			.help = "hosts in the order of ranks, or all" },
 	[JOB_RING] = { "ring", CONF_NAME, .help = "the ring it runs on; without it: switches" },
-	[JOB_COLLECTIVE] = { "collective", CONF_TEXT, .required = true,
+	[JOB_COLLECTIVE] = { "collective", CONF_TEXT,
 			     .help = "allgather, reduce-scatter, allreduce, "
 				     "all-to-all, broadcast or reduce" },
-	[JOB_SIZE] = { "size", CONF_QUANTITY, .required = true, .unit = UNIT_BYTES, .min = 1,
+	[JOB_SIZE] = { "size", CONF_QUANTITY, .unit = UNIT_BYTES, .min = 1,
 		       .max = INT64_MAX, .help = "the whole vector, such as 4MB" },
 	[JOB_ALGORITHM] = { "algorithm", CONF_TEXT, .def = "auto",
 			    .help = "composed, grouped or optree on rings, on switches those "
@@ -213,6 +241,19 @@ static const struct conf_key job_keys[] = {
 	[JOB_PORTS] = { "ports", CONF_NAMES,
 			.help = "ports of each of its hosts, such as p[0-3], or how many; "
 				"without it all that no other job has" },
+	[JOB_MESH] = { "mesh", CONF_STRINGS,
+		       .help = "axes of a training step's ranks and how many are along each, "
+			       "such as {pp: 4, dp: 8, tp: 8}; the last is the fastest" },
+	[JOB_COLLECTIVES] = { "collectives", CONF_ENTRIES, .section = &section_step_collective,
+			      .help = "what a training step runs" },
+	[JOB_STEP] = { "step", CONF_ANY, .section = &section_step_part,
+		       .help = "their order, with `repeat` and `together`; without it one "
+			       "after the other" },
+	[JOB_LIGHT] = { "light", CONF_CHOICE, .choices = lights, .def = "still",
+			.help = "whether light may change during a step: still or "
+				"by-collective" },
+	[JOB_MAX_CHANGES] = { "changes-at-most", CONF_INT, .max = INT32_MAX,
+			       .help = "changes of light in a step" },
 	[JOB_SEGMENT] = { "segment", CONF_BOOL, .def = "false",
 			  .help = "light stays between the first and the last "
 				  "node" },
@@ -342,7 +383,8 @@ const struct conf_section section_dead = SECTION("dead part", dead_keys);
 const struct conf_section *const schema_sections[] = {
 	&section_fabric, &section_host, &section_switch,
 	&section_panel,  &section_ring, &section_loss,
-	&section_fibre,  &section_job,  &section_circuit,
+	&section_fibre,  &section_job,  &section_step_collective,
+	&section_step_part, &section_circuit,
 	&section_changes, &section_dead, NULL,
 };
 

@@ -439,7 +439,7 @@ static void read_collective(struct model_build *b, struct job_entry *e)
 	struct nearest near;
 	struct err err, *rep;
 
-	if (!v->ok || coll_kind_parse(v->text, &e->job.collective, &err) == 0) {
+	if (!v->ok || !v->node || coll_kind_parse(v->text, &e->job.collective, &err) == 0) {
 		return;
 	}
 	rep = conf_error(b->r, v->node->at, err.code, "%s: collective: %s", e->object, err.msg);
@@ -602,7 +602,7 @@ static void read_rest(struct model_build *b, struct job_entry *e)
 	job->alpha_ns = e->ring && !e->v[JOB_ALPHA].node
 				? -1 : e->v[JOB_ALPHA].num;
 	algorithm = algorithm ? algorithm : "";
-	topology = topology ? topology : "";
+	topology = topology && job->kind != MODEL_STEP ? topology : "";
 	job->algorithm = conf_arena_strndup(b->r->keep, algorithm, strlen(algorithm));
 	job->topology = conf_arena_strndup(b->r->keep, topology, strlen(topology));
 }
@@ -632,6 +632,7 @@ void build_job(struct model_build *b, const struct conf_node *node, int nth)
 	}
 	find_ring(b, e);
 	find_hosts(b, e);
+	build_step(b, e);
 	read_collective(b, e);
 	read_rest(b, e);
 	check_where(b, e);

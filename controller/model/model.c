@@ -38,6 +38,7 @@ void model_free(struct model_fabric *pub)
 	free(f->pub.trunks);
 	for (int i = 0; i < f->pub.n_jobs; i++) {
 		topo_free(f->pub.jobs[i].topo);
+		workload_free(f->pub.jobs[i].workload);
 	}
 	free(f->pub.jobs);
 	strmap_fini(&f->hosts);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "collective/schedule/schedule.h"
+#include "collective/workload/workload.h"
 #include "drivers/optics/optics.h"
 #include "lib/base/err.h"
 #include "lib/conf/conf.h"
@@ -153,6 +154,13 @@ struct model_trunk {
 enum model_job_kind {
 	MODEL_COLLECTIVE,	/* that its hosts repeat, on a digraph */
 	MODEL_CIRCUITS,		/* light from port to port, whatever it carries */
+	MODEL_STEP,		/* several collectives, in groups of its hosts */
+};
+
+/* Whether light may change during a step. */
+enum model_light {
+	MODEL_LIGHT_STILL,
+	MODEL_LIGHT_BY_COLLECTIVE,	/* where that gains, by the times that devices take */
 };
 
 /* Light that a job of circuits wants, of one lane and one direction. */
@@ -188,6 +196,10 @@ struct model_job {
 				 * switches only */
 	struct topo *topo;	/* of it, which the fabric owns; NULL: "auto", or on
 				 * a ring */
+	struct workload *workload;	/* of a step, which the fabric owns; else NULL.
+					 * Collective, size and topology mean nothing then */
+	enum model_light light;
+	int64_t max_changes;	/* of light in a step; -1: any number */
 	int depth;		/* OpTree's k, 0: best; rings only */
 	int64_t alpha_ns;	/* per step; rings: -1 = retune + conversion */
 	/* on a ring: */

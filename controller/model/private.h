@@ -92,13 +92,17 @@ enum { FIBRE_FROM, FIBRE_TO, FIBRE_LOSS, FIBRE_CHANNELS, FIBRE_GAIN,
        FIBRE_KEYS };
 enum { JOB_NAME, JOB_NODES, JOB_RING, JOB_COLLECTIVE, JOB_SIZE, JOB_ALGORITHM,
        JOB_TOPOLOGY, JOB_DEPTH, JOB_ALPHA, JOB_CHANNELS, JOB_SEGMENT, JOB_PORTS,
+       JOB_MESH, JOB_COLLECTIVES, JOB_STEP, JOB_LIGHT, JOB_MAX_CHANGES,
        JOB_KEYS };
+enum { OP_NAME, OP_COLLECTIVE, OP_SIZE, OP_OVER, OP_SHIFT, OP_KEYS };
+enum { PART_REPEAT, PART_DO, PART_TOGETHER, PART_KEYS };
 enum { CIRCUIT_NAME, CIRCUIT_FROM, CIRCUIT_TO, CIRCUIT_DIRECTION, CIRCUIT_GROUP,
        CIRCUIT_KEYS };
 
 extern const struct conf_section section_fabric, section_host, section_switch,
 	section_panel, section_ring, section_loss, section_fibre, section_job,
-	section_circuit, section_changes, section_dead;
+	section_circuit, section_changes, section_dead, section_step_collective,
+	section_step_part;
 
 /* All of them, NULL-terminated: for tests of the documentation. */
 extern const struct conf_section *const schema_sections[];
@@ -211,6 +215,9 @@ bool build_has_room(struct model_build *b, const struct conf_node *node, const c
 int build_number_len(const char *text);
 /* A mapping of the section of jobs. */
 void build_job(struct model_build *b, const struct conf_node *entry, int nth);
+/* Reads the keys of a training step, or refuses them where the job is of one collective. The step
+ * goes with the fabric from here on. step_entries.c */
+void build_step(struct model_build *b, struct job_entry *e);
 /* Reads the topology of a job whose ports are known: the digraph of the expression, with
  * which the fabric goes from here on, and its canonical text; the size is compared with the
  * job's. */

@@ -176,7 +176,7 @@ void plan_assess(const struct plan_ctx *ctx, struct plan_job *pj)
 		return;
 	}
 	pj->loss = loss;
-	if (ctx->fabric->jobs[pj->job].kind == MODEL_CIRCUITS) {
+	if (ctx->fabric->jobs[pj->job].kind != MODEL_COLLECTIVE) {
 		loss->rate = (double)(loss->arcs - loss->dead_arcs) / loss->arcs;
 	} else {
 		schedule_rest(ctx, pj, dead, loss);

@@ -42,7 +42,7 @@ struct job_digraph {
 const struct model_host *plan_host_with_ranks(const struct model_fabric *f,
 					      const struct model_job *job)
 {
-	for (int i = 0; i < job->n_hosts && job->kind == MODEL_COLLECTIVE; i++) {
+	for (int i = 0; i < job->n_hosts && job->kind != MODEL_CIRCUITS; i++) {
 		if (f->hosts[job->hosts[i]].inside) {
 			return &f->hosts[job->hosts[i]];
 		}

@@ -291,6 +291,8 @@ struct plan_job {
 					 * over fibres between switches */
 	int n_paths;
 	struct plan_path *paths;	/* switches: those that are new, by arc */
+	struct workload_plan *step;	/* of a training step, whose schedule above has
+					 * no transfers; NULL: one collective */
 	struct mcf *flow;		/* of an all-to-all, to go on from;
 					 * NULL: none */
 	struct plan_job_loss *loss;		/* by its dark circuits, or of a ring by

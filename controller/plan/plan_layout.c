@@ -266,6 +266,40 @@ static const struct layout ring_layout = {
 	       NUMBER(optree_plan, lightpaths), NUMBER(optree_plan, retune_hidden_ns),
 	       NUMBER(optree_plan, worst_loss_mdb)) };
 
+static const struct layout share_layout = {
+	sizeof(struct workload_share),
+	FIELDS(NUMBER(workload_share, axes), NUMBER(workload_share, shift),
+	       FLAG(workload_share, paired), NUMBER(workload_share, ports),
+	       TEXT(workload_share, expr), NUMBER(workload_share, steps),
+	       NUMBER(workload_share, num), NUMBER(workload_share, den),
+	       NUMBER(workload_share, diameter), NUMBER(workload_share, congestion)) };
+
+static const struct layout light_layout = {
+	sizeof(struct workload_light),
+	FIELDS(NUMBER(workload_light, units), ITEMS(workload_light, shares, &share_layout)) };
+
+static const struct layout use_layout = {
+	sizeof(struct workload_use),
+	FIELDS(NUMBER(workload_use, op), NUMBER(workload_use, light),
+	       NUMBER(workload_use, time_ns), NUMBER(workload_use, bound_ns)) };
+
+static const struct layout weight_layout = {
+	sizeof(struct workload_weight), FIELDS(NUMBER(workload_weight, y)) };
+
+static const struct layout bound_layout = {
+	sizeof(struct workload_bound),
+	FIELDS(NUMBER(workload_bound, still_ns), NUMBER(workload_bound, classes_ns),
+	       NUMBER(workload_bound, any_ns),
+	       ITEMS(workload_bound, weights, &weight_layout)) };
+
+static const struct layout step_layout = {
+	sizeof(struct workload_plan),
+	FIELDS(ITEMS(workload_plan, lights, &light_layout),
+	       ITEMS(workload_plan, uses, &use_layout), NUMBER(workload_plan, changes),
+	       NUMBER(workload_plan, change_ns),
+	       NUMBER(workload_plan, time_ns), NUMBER(workload_plan, still_ns),
+	       FLAG(workload_plan, exhaustive), PART(workload_plan, bound, &bound_layout)) };
+
 static const struct layout job_layout = {
 	sizeof(struct plan_job),
 	FIELDS(NUMBER(plan_job, job), OTHER(plan_job, algorithm, &algorithm),
@@ -279,7 +313,8 @@ static const struct layout job_layout = {
 	       NUMBER(plan_job, fault_free_ns),
 	       LIST(plan_job, circuits, n_circuits, &circuit_layout),
 	       NUMBER(plan_job, n_moves), NUMBER(plan_job, moves_bound),
-	       LIST(plan_job, paths, n_paths, &path_layout), OTHER(plan_job, flow, &flow),
+	       LIST(plan_job, paths, n_paths, &path_layout),
+	       MAYBE(plan_job, step, &step_layout), OTHER(plan_job, flow, &flow),
 	       MAYBE(plan_job, loss, &job_loss_layout)) };
 
 #define XCS(list) LIST(plan_device, list, n_##list, &plan_xc_layout)
@@ -565,6 +600,27 @@ static bool is_placed(const struct coll_sched *s)
 	return !s || (coll_placement(s) && coll_placement(s)->hosts);
 }
 
+/* Its lights and uses are those of the job's step. */
+static bool has_step(const struct model_job *job, const struct workload_plan *step)
+{
+	const struct workload *w = job->workload;
+	bool all = !w == !step && (!step || (step->lights.n > 0 &&
+					     step->bound.weights.n == w->ops.n));
+
+	for (size_t i = 0; all && step && i < step->uses.n; i++) {
+		all = is_index(step->uses.v[i].op, (int)w->ops.n) &&
+		      is_index(step->uses.v[i].light, (int)step->lights.n);
+	}
+	for (size_t i = 0; all && step && i < step->lights.n; i++) {
+		for (size_t k = 0; k < step->lights.v[i].shares.n; k++) {
+			const struct workload_share *s = &step->lights.v[i].shares.v[k];
+
+			all = all && !(s->axes >> w->axes.n) && (s->expr || s->shift);
+		}
+	}
+	return all;
+}
+
 static int check_job(const struct plan *p, int i, struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
@@ -575,6 +631,9 @@ static int check_job(const struct plan *p, int i, struct err *err)
 	if (pj->job != i || pj->is_ring != (f->jobs[i].device >= 0) || !pj->sched ||
 	    !pj->algorithm || !is_placed(pj->sched) || (pj->loss && !is_placed(pj->loss->sched))) {
 		return refuse(err, "a job");
+	}
+	if (!has_step(&f->jobs[i], pj->step)) {
+		return refuse(err, "a step");
 	}
 	for (int k = 0; k < pj->n_circuits; k++) {
 		const struct plan_circuit *c = &pj->circuits[k];

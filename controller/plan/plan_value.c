@@ -113,7 +113,8 @@ bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc 
 
 const char *plan_collective_name(const struct model_job *job)
 {
-	return job->kind == MODEL_CIRCUITS ? "circuits" : coll_kind_name(job->collective);
+	return job->kind == MODEL_CIRCUITS ? "circuits" :
+	       job->kind == MODEL_STEP ? "step" : coll_kind_name(job->collective);
 }
 
 bool plan_has_port(const struct model_fabric *f, const struct model_job *job, int port)

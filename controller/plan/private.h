@@ -203,6 +203,8 @@ int plan_reschedule(const struct plan_ctx *ctx, const struct plan_job *pj, const
  * ports say; a job with one over trunks waits in ctx->trunk_jobs. WEFT_EINFEASIBLE: a port
  * has failed or is drained. O(links log links). pinned_circuits.c */
 int plan_pinned_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+/* The plan of a training step, and circuits for its first light. step_job.c */
+int plan_step_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 
 /* Of a job that was planned as it was made: what is dead is `moved` where it can be made again,
  * maybe to a spare port, else `dark`. False where it has circuits that are not of the intent:

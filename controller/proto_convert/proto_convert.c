@@ -654,6 +654,10 @@ void msg_job_init(struct msg_job *j, const struct plan *p, int job)
 	if (pj->choice) {
 		list_choice(j, pj);
 	}
+	if (pj->step) {
+		msg_step_init(&j->step, mj->workload, pj->step);
+		out->step = &j->step.m;
+	}
 	fill_rate(j, p, pj);
 }
 
@@ -672,6 +676,7 @@ void msg_job_fini(struct msg_job *j)
 	free(j->topologies);
 	free(j->fastest);
 	msg_parts_fini(&j->without);
+	msg_step_fini(&j->step);
 	j->devices = NULL;
 	j->tunings = NULL;
 	j->tuning = NULL;

@@ -98,11 +98,29 @@ struct msg_topology {
 	char factor[64];
 };
 
+/* The plan of a step, and what it points to. */
+struct msg_step {
+	Weft__V1__StepPlan m;
+	Weft__V1__Number still;
+	struct arrays arrays;
+	Weft__V1__StepLight *lights, **light;
+	Weft__V1__StepShare *shares, **share;
+	Weft__V1__StepUse *uses, **use;
+	char **axes;
+	size_t n_axes;
+	double *weights;
+};
+
+/* Fills s->m, which borrows from both, of a zeroed s. step.c */
+void msg_step_init(struct msg_step *s, const struct workload *w, const struct workload_plan *plan);
+void msg_step_fini(struct msg_step *s);
+
 struct msg_job {
 	Weft__V1__PlanJob row;
 	Weft__V1__JobDegradation loss;
 	Weft__V1__Number moves_bound, moves_gap, rounds;
 	struct msg_gain gain;
+	struct msg_step step;
 	char factor[64], loss_factor[64], bound[64];
 	char **devices;
 	Weft__V1__PlanTuning *tunings, **tuning;

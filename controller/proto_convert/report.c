@@ -708,10 +708,25 @@ static void job_gap(const void *m, struct buf *b)
 	buf_printf(b, "%.1f %%", 100 * ((const Weft__V1__PlanJob *)m)->gap);
 }
 
+/* A step has them for each collective. */
+static void job_steps(const void *m, struct buf *b)
+{
+	const Weft__V1__PlanJob *j = m;
+
+	buf_printf(b, j->step ? "-" : "%d", j->steps);
+}
+
+static void job_factor(const void *m, struct buf *b)
+{
+	const Weft__V1__PlanJob *j = m;
+
+	buf_str(b, j->step ? "-" : j->bandwidth_factor);
+}
+
 static const struct msg_column planned_job_columns[] = {
 	{ "job", "name", NULL }, { "collective", "collective", NULL },
 	{ "algorithm", "algorithm", NULL }, { "topology", NULL, job_topology },
-	{ "steps", "steps", NULL }, { "M/B", "bandwidth_factor", NULL },
+	{ "steps", NULL, job_steps }, { "M/B", NULL, job_factor },
 	{ "time", "time_ns", NULL }, { "gap", NULL, job_gap }, { NULL, NULL, NULL },
 };
 
@@ -993,6 +1008,11 @@ void msg_out_planned_jobs(struct out *o, enum out_format format, Weft__V1__PlanJ
 	if (k > collectives) {
 		msg_out_table(o, "circuits", planned_circuit_columns,
 			      (void *const *)(v + collectives), k - collectives);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (jobs[i]->step) {
+			msg_out_step(o, jobs[i]);
+		}
 	}
 	note_jobs(o, jobs, n);
 	free(v);

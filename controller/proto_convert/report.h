@@ -81,6 +81,9 @@ void msg_out_requests(struct out *o, enum out_format format, Weft__V1__Job *cons
 void msg_out_event(struct out *o, const Weft__V1__WatchResponse *ev);
 
 /* Columns of Change and of Hold. */
+/* The table of a job's step, with what it is near to. step.c */
+void msg_out_step(struct out *o, const Weft__V1__PlanJob *j);
+
 extern const struct msg_column msg_change_columns[], msg_hold_columns[];
 
 /* True when a device that was read is as intended. */

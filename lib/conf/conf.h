@@ -142,7 +142,7 @@ enum conf_type {
 	CONF_NAMES,	/* a text, or a list of such; expanded by the user */
 	CONF_TEXT,
 	CONF_CHOICE,	/* one of conf_key.choices */
-	CONF_INT,	/* a whole number of at most 18 digits */
+	CONF_INT,	/* a whole number of at most 18 digits, below 0 where min is */
 	CONF_BOOL,
 	CONF_QUANTITY,	/* number and unit */
 	CONF_GRID,	/* "32x16" */

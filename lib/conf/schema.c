@@ -219,12 +219,14 @@ static const char *whole_number(const char *text, int64_t *value)
 
 static bool read_int(const struct item *it, struct conf_value *v)
 {
+	bool below = it->key->min < 0 && it->node->text[0] == '-';
 	const char *end;
 
 	if (!is_text(it, "a whole number")) {
 		return false;
 	}
-	end = whole_number(it->node->text, &v->num);
+	end = whole_number(it->node->text + below, &v->num);
+	v->num = below ? -v->num : v->num;
 	if (!end || *end || it->node->quoted) {
 		return not_plain(it, "a whole number");
 	}

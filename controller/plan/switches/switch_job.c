@@ -568,6 +568,9 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 	if (job->kind == MODEL_CIRCUITS) {
 		return plan_pinned_circuits(ctx, pj, err);
 	}
+	if (job->kind == MODEL_STEP) {
+		return plan_step_circuits(ctx, pj, err);
+	}
 	if (coll_has_root(job->collective) && (rc = check_rooted(job, err))) {
 		return rc;
 	}

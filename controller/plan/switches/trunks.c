@@ -516,7 +516,7 @@ static void find_ends(struct trunk_network *w, const struct model_job *job)
 {
 	for (int i = 0; i < job->n_ports; i++) {
 		int p = job->ports[i], before = i > 0 ? job->ports[i - 1] : p;
-		bool same = i > 0 && job->kind == MODEL_COLLECTIVE &&
+		bool same = i > 0 && job->kind != MODEL_CIRCUITS &&
 			    w->fabric->ports[p].host == w->fabric->ports[before].host;
 
 		w->end_of[p] = same ? w->end_of[before] : p;

@@ -236,7 +236,7 @@ static void test_near(void **state)
 		int32_t dist[96];
 		struct topo *t;
 		int64_t sum = 0;
-		int n = rows[i].n, bound = finder_moore_steps(n, rows[i].d, rows[i].both);
+		int n = rows[i].n, bound = coll_moore_steps(n, rows[i].d, rows[i].both);
 
 		for (int k = 0; k < 2; k++) {
 			memset(&out[k], 0, sizeof(out[k]));

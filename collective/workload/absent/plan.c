@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Without the finder: how the ports of a step are best split is not known. */
+#include "collective/workload/workload.h"
+
+int workload_make_plan(const struct workload *w, const struct workload_params *p,
+		       struct workload_plan **out, struct err *err)
+{
+	*out = NULL;
+	return build_lacks("collectives", err);
+}
+
+/* The others are of plans that were made. */
+int workload_light_topo(const struct workload *w, const struct workload_light *l,
+			struct topo **out, struct err *err)
+{
+	return build_lacks("collectives", err);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this room share. */
+#ifndef WEFT_COLLECTIVE_WORKLOAD_PRIVATE_H
+#define WEFT_COLLECTIVE_WORKLOAD_PRIVATE_H
+
+#include "collective/finder/finder.h"
+#include "collective/workload/workload.h"
+
+/* A bit of each unit. */
+static inline uint32_t all_units(const struct workload *w)
+{
+	return w->units.n == 32 ? UINT32_MAX : (UINT32_C(1) << w->units.n) - 1;
+}
+
+/* Collectives that gather or sum: one figure of a digraph serves them all. */
+#define GATHERS (COLL_KIND_BIT(COLL_ALLGATHER) | COLL_KIND_BIT(COLL_REDUCE_SCATTER) | \
+		 COLL_KIND_BIT(COLL_ALLREDUCE))
+
+/* The ns that a byte takes over a port. */
+static inline double byte_ns(const struct workload_params *p)
+{
+	return 8e9 / (double)p->link_bps;
+}
+
+static inline int phases_of(const struct workload_op *op)
+{
+	return op->kind == COLL_ALLREDUCE ? 2 : 1;
+}
+
+/* ---- digraphs of a group ---- */
+
+/* Those of n ranks and so many ports that may serve, each with the figures that were asked for;
+ * axes, shift and ports are not filled. */
+struct digraphs {
+	int ranks, ports;
+	VEC(struct workload_share) list;
+	bool gathers, pairs;	/* all of the list have these figures */
+};
+
+struct workload_planner {
+	const struct workload *w;
+	const struct workload_params *p;
+	struct coll_finder *finder;
+	VEC(struct digraphs) digraphs;
+	VEC(struct class_cost) classes;
+	struct err *err;
+};
+
+/* The digraphs with at least the figures that are wanted; the list is empty where nothing is known.
+ * Valid until the next call. Errors of the finder. */
+int digraphs_of(struct workload_planner *pl, int ranks, int ports, bool gathers, bool pairs,
+		const struct digraphs **out, struct err *err);
+void digraphs_fini(struct workload_planner *pl);
+
+/* ---- classes ---- */
+
+struct class_cost {
+	uint32_t units;
+	double time_ns;		/* INFINITY: fewer ports than kinds of circuits */
+	double bound_ns;	/* of any still light for them */
+	struct workload_light light;	/* empty where there is none */
+};
+
+/* ns of a call under a light. */
+double use_time(const struct workload_planner *pl, const struct workload_op *op,
+		const struct workload_light *l);
+/* The best split of the ports for these units, kept; valid until the next call. */
+int class_of(struct workload_planner *pl, uint32_t units, const struct class_cost **out,
+	     struct err *err);
+/* How many kinds of circuits they need. */
+int class_kinds(const struct workload_planner *pl, uint32_t units);
+
+/* ---- bounds ---- */
+
+/* ns that no call takes less than, on all ports of a rank. */
+double call_bound(const struct workload_planner *pl, const struct workload_op *op);
+/* ns of one step's calls of these units under any still light; y (NULL: not wanted) as in struct
+ * workload_bound. */
+double still_bound(const struct workload_planner *pl, uint32_t units, double *y);
+/* Likewise under any light at all. */
+double any_bound(const struct workload_planner *pl);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Training steps: the keys `mesh`, `collectives` and `step` of a job, to the value that planning
+ * reads (collective/workload). Without `step` the collectives run one after the other, once each.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/model/private.h"
+#include "lib/base/alloc.h"
+
+struct step_reader {
+	struct model_build *b;
+	struct job_entry *e;
+	struct workload *w;
+	bool ok;
+};
+
+__attribute__((format(printf, 4, 5)))
+static struct err *refuse(struct step_reader *s, struct conf_place at, enum weft_err code,
+			  const char *fmt, ...)
+{
+	char text[ERR_MSG_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	s->ok = false;
+	return conf_error(s->b->r, at, code, "%s: %s", s->e->object, text);
+}
+
+static void refuse_as(struct step_reader *s, struct conf_place at, const char *key,
+		      const struct err *err)
+{
+	err_hint(refuse(s, at, err->code, "%s: %s", key, err->msg), "%s", err->hint);
+}
+
+/* ---- the mesh ---- */
+
+static void read_mesh(struct step_reader *s)
+{
+	const struct conf_node *map = s->e->v[JOB_MESH].node;
+	struct err err;
+
+	for (const struct conf_node *k = map->first; k; k = k->next->next) {
+		const char *text = k->next->text;
+		bool number = *text && !text[strspn(text, "0123456789")] && strlen(text) < 8;
+
+		err_clear(&err);
+		if (!number) {
+			refuse(s, k->next->at, WEFT_EINVAL, "mesh: %.40s: expected the ranks along "
+			       "it, found '%.40s'", k->text, text);
+		} else if (workload_add_axis(s->w, k->text, atoi(text), &err)) {
+			refuse_as(s, k->at, "mesh", &err);
+		}
+	}
+	if (s->ok && s->e->ok && workload_ranks(s->w, WORKLOAD_ALL_AXES) != s->e->job.n_hosts) {
+		refuse(s, map->at, WEFT_EINVAL, "mesh: of %d ranks, the job has %d hosts",
+		       workload_ranks(s->w, WORKLOAD_ALL_AXES), s->e->job.n_hosts);
+	}
+}
+
+/* ---- collectives ---- */
+
+static void add_axis(struct step_reader *s, const struct conf_node *name, uint32_t *axes)
+{
+	int axis = workload_find_axis(s->w, name->text);
+	struct nearest near;
+	struct err *err;
+
+	if (axis >= 0) {
+		*axes |= UINT32_C(1) << axis;
+		return;
+	}
+	err = refuse(s, name->at, WEFT_EINVAL, "collectives: over: there is no axis '%.40s'",
+		     name->text);
+	nearest_init(&near, name->text);
+	for (size_t i = 0; i < s->w->axes.n; i++) {
+		nearest_try(&near, s->w->axes.v[i].name);
+	}
+	nearest_hint(&near, err);
+}
+
+/* A name, or a list of them. */
+static uint32_t read_axes(struct step_reader *s, const struct conf_node *node)
+{
+	uint32_t axes = 0;
+
+	if (node->kind == CONF_NODE_TEXT) {
+		add_axis(s, node, &axes);
+	}
+	for (const struct conf_node *n = node->first; node->kind == CONF_NODE_LIST && n;
+	     n = n->next) {
+		add_axis(s, n, &axes);
+	}
+	return axes;
+}
+
+static void read_op(struct step_reader *s, const struct conf_node *node, int nth)
+{
+	char object[CONF_MAX_OBJECT];
+	struct conf_value v[CONF_MAX_KEYS];
+	struct workload_op op = { 0 };
+	struct err err = { 0 };
+	bool sends;
+
+	conf_object_name(&section_step_collective, node, nth, object);
+	if (!conf_read_section(s->b->r, &section_step_collective, object, node, v)) {
+		s->ok = false;
+		return;
+	}
+	op.name = (char *)v[OP_NAME].text;
+	op.bytes = v[OP_SIZE].num;
+	op.axes = read_axes(s, v[OP_OVER].node);
+	sends = strcmp(v[OP_COLLECTIVE].text, "send") == 0;
+	if (sends) {
+		op.shift = v[OP_SHIFT].node ? (int)v[OP_SHIFT].num : 1;
+	} else if (coll_kind_parse(v[OP_COLLECTIVE].text, &op.kind, &err)) {
+		refuse_as(s, v[OP_COLLECTIVE].node->at, op.name, &err);
+		return;
+	}
+	if (v[OP_SHIFT].node && op.shift == 0) {
+		refuse(s, v[OP_SHIFT].node->at, WEFT_EINVAL, "%s: shift: %s", op.name,
+		       sends ? "0 sends nothing" : "only of sends");
+	} else if (s->ok && workload_add_op(s->w, &op, &err)) {
+		refuse_as(s, node->at, "collectives", &err);
+	}
+}
+
+/* ---- the order ---- */
+
+static uint32_t find_op(struct step_reader *s, const struct conf_node *name)
+{
+	int op = workload_find_op(s->w, name->text);
+	struct nearest near;
+	struct err *err;
+
+	if (op >= 0) {
+		return UINT32_C(1) << op;
+	}
+	err = refuse(s, name->at, WEFT_EINVAL, "step: there is no collective '%.40s'", name->text);
+	nearest_init(&near, name->text);
+	for (size_t i = 0; i < s->w->ops.n; i++) {
+		nearest_try(&near, s->w->ops.v[i].name);
+	}
+	nearest_hint(&near, err);
+	return 0;
+}
+
+static struct workload_step read_step(struct step_reader *s, const struct conf_node *node,
+				      int64_t times);
+
+/* { together: [a, b] }, or { repeat: N, do: [...] }. */
+static struct workload_step read_part(struct step_reader *s, const struct conf_node *map)
+{
+	const char *object = "step";
+	struct conf_value v[CONF_MAX_KEYS];
+	struct workload_step out = { 0 };
+
+	if (!conf_read_section(s->b->r, &section_step_part, object, map, v)) {
+		s->ok = false;
+	} else if (!!v[PART_TOGETHER].node == !!v[PART_DO].node ||
+		   (v[PART_TOGETHER].node && v[PART_REPEAT].node)) {
+		refuse(s, map->at, WEFT_EINVAL, "step: expected 'together', or 'repeat' and 'do'");
+	} else if (v[PART_DO].node) {
+		out = read_step(s, v[PART_DO].node, v[PART_REPEAT].num);
+	} else if (v[PART_TOGETHER].node->kind != CONF_NODE_LIST) {
+		refuse(s, v[PART_TOGETHER].node->at, WEFT_EINVAL, "step: together: expected a "
+		       "list of collectives");
+	} else {
+		for (const struct conf_node *n = v[PART_TOGETHER].node->first; n; n = n->next) {
+			out.ops |= find_op(s, n);
+		}
+	}
+	return out;
+}
+
+/* A list that runs so many times, or the name of one collective. */
+static struct workload_step read_step(struct step_reader *s, const struct conf_node *node,
+				      int64_t times)
+{
+	struct workload_step out = { .times = times };
+
+	if (node->kind == CONF_NODE_TEXT) {
+		vec_push(&out.list, (struct workload_step){ .ops = find_op(s, node) });
+	} else if (node->kind == CONF_NODE_MAP) {
+		vec_push(&out.list, read_part(s, node));
+	}
+	for (const struct conf_node *n = node->first; node->kind == CONF_NODE_LIST && n;
+	     n = n->next) {
+		if (n->kind == CONF_NODE_TEXT) {
+			vec_push(&out.list, (struct workload_step){ .ops = find_op(s, n) });
+		} else {
+			vec_push(&out.list, n->kind == CONF_NODE_MAP ? read_part(s, n)
+								     : read_step(s, n, 1));
+		}
+	}
+	return out;
+}
+
+static void read_order(struct step_reader *s)
+{
+	const struct conf_node *node = s->e->v[JOB_STEP].node;
+	struct workload_step step = { .times = 1 };
+	struct err err = { 0 };
+
+	if (node && s->ok) {
+		step = read_step(s, node, 1);
+	}
+	for (size_t i = 0; !node && i < s->w->ops.n; i++) {
+		vec_push(&step.list, (struct workload_step){ .ops = UINT32_C(1) << i });
+	}
+	if (s->ok && workload_count(s->w, &step, &err)) {
+		refuse_as(s, node ? node->at : s->e->node->at, "step", &err);
+	}
+	workload_step_fini(&step);
+}
+
+/* ---- the whole ---- */
+
+/* Keys of one collective, which a step has for each of its own. */
+static void refuse_others(struct step_reader *s)
+{
+	static const int keys[] = { JOB_COLLECTIVE, JOB_SIZE, JOB_TOPOLOGY, JOB_ALGORITHM,
+				    JOB_RING };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (s->e->v[keys[i]].node) {
+			refuse(s, s->e->v[keys[i]].node->at, WEFT_EINVAL,
+			       "%s: only of a job of one collective, this has a step",
+			       section_job.keys[keys[i]].name);
+		}
+	}
+}
+
+/* Without collectives: the keys that need them, and those that a collective needs. */
+static void check_single(struct step_reader *s)
+{
+	static const int of_steps[] = { JOB_MESH, JOB_STEP, JOB_LIGHT, JOB_MAX_CHANGES };
+	static const int needed[] = { JOB_COLLECTIVE, JOB_SIZE };
+
+	for (size_t i = 0; i < sizeof(of_steps) / sizeof(of_steps[0]); i++) {
+		const struct conf_node *node = s->e->v[of_steps[i]].node;
+
+		if (node) {
+			refuse(s, node->at, WEFT_EINVAL, "%s: only of a job with 'collectives'",
+			       section_job.keys[of_steps[i]].name);
+		}
+	}
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		const struct conf_key *key = &section_job.keys[needed[i]];
+
+		if (!s->e->v[needed[i]].node) {
+			err_hint(refuse(s, s->e->node->at, WEFT_EINVAL, "key '%s' is missing",
+					key->name), "%s: %s", key->name, key->help);
+			s->e->v[needed[i]].ok = false;
+		}
+	}
+}
+
+void build_step(struct model_build *b, struct job_entry *e)
+{
+	const struct conf_value *list = &e->v[JOB_COLLECTIVES];
+	struct step_reader s = { .b = b, .e = e, .ok = true };
+	int nth = 0;
+
+	if (!list->node) {
+		check_single(&s);
+		return;
+	}
+	e->job.kind = MODEL_STEP;
+	e->job.light = (enum model_light)e->v[JOB_LIGHT].num;
+	e->job.max_changes = e->v[JOB_MAX_CHANGES].node ? e->v[JOB_MAX_CHANGES].num : -1;
+	refuse_others(&s);
+	if (!e->v[JOB_MESH].node) {
+		refuse(&s, e->node->at, WEFT_EINVAL, "key 'mesh' is missing");
+	}
+	if (!list->ok || !e->v[JOB_MESH].ok || !e->v[JOB_MESH].node) {
+		return;
+	}
+	workload_new(&s.w);
+	read_mesh(&s);
+	for (const struct conf_node *n = list->node->first; n && !b->r->stop; n = n->next) {
+		read_op(&s, n, ++nth);
+	}
+	read_order(&s);
+	e->ok &= s.ok;
+	e->job.workload = s.w;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A training step on optical switches: how the ports of its hosts are split, and circuits for the
+ * light that comes first.
+ *
+ * The split is of all ports that have fibres, whatever works now, so that a port that fails leaves
+ * a circuit dark and not another split.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/private.h"
+#include "lib/base/alloc.h"
+
+/* Ports of a rank with fibres both ways, and whether any circuit is duplex. WEFT_EUNSUPPORTED where
+ * hosts have unlike ports or rates. */
+static int count_ports(const struct model_fabric *f, const struct model_job *job,
+		       struct workload_params *p, struct err *err)
+{
+	for (int r = 0; r < job->n_hosts; r++) {
+		const struct model_host *h = &f->hosts[job->hosts[r]];
+		int n = 0;
+
+		for (int i = h->first_port; i < h->first_port + h->n_ports; i++) {
+			const struct model_port *port = &f->ports[i];
+
+			if (!plan_has_port(f, job, i) || port->tx_device < 0 ||
+			    port->rx_device < 0) {
+				continue;
+			}
+			n++;
+			p->both |= f->devices[port->tx_device].any_to_any;
+			p->link_bps = p->link_bps ? p->link_bps : port->rate_bps;
+			if (port->rate_bps != p->link_bps) {
+				return err_set(err, WEFT_EUNSUPPORTED, "a step, where port %s has "
+					       "another rate than others", port->name);
+			}
+		}
+		if (r > 0 && n != p->ports) {
+			return err_set(err, WEFT_EUNSUPPORTED, "a step, where %s has %d ports and "
+				       "%s %d", h->name, n, f->hosts[job->hosts[0]].name,
+				       p->ports);
+		}
+		p->ports = n;
+	}
+	return 0;
+}
+
+/* "tp: C(8,{1,2}), pp+1: 1 port", as people read the light. */
+static char *light_text(const struct workload *w, const struct workload_light *l)
+{
+	struct buf b = { 0 };
+
+	for (size_t i = 0; i < l->shares.n; i++) {
+		const struct workload_share *s = &l->shares.v[i];
+
+		buf_str(&b, i ? ", " : "");
+		workload_share_name(w, s, &b);
+		if (s->expr) {
+			buf_printf(&b, ": %s", s->expr);
+		} else {
+			buf_printf(&b, ": %d port%s", s->ports, s->ports == 1 ? "" : "s");
+		}
+	}
+	return buf_steal(&b);
+}
+
+int plan_step_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	const struct model_fabric *f = ctx->fabric;
+	const struct model_job *job = &f->jobs[pj->job];
+	struct workload_params p = { .alpha_ns = job->alpha_ns, .change_ns = -1,
+				     .max_changes = job->max_changes };
+	const struct workload_bound *bound;
+	struct topo *light;
+	int rc;
+
+	if (plan_host_with_ranks(f, job)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "a step of hosts with ranks inside");
+	}
+	if (job->light == MODEL_LIGHT_BY_COLLECTIVE) {
+		p.change_ns = plan_light_change_ns(ctx, job);
+	}
+	rc = count_ports(f, job, &p, err);
+	if (rc || (rc = workload_make_plan(job->workload, &p, &pj->step, err)) ||
+	    (rc = workload_light_topo(job->workload, &pj->step->lights.v[0], &light, err)) ||
+	    (rc = coll_new(COLL_ALLGATHER, light, 1, 0, 0, &pj->sched, err)) ||
+	    (rc = coll_finish(pj->sched, err))) {
+		return rc;
+	}
+	if (pj->step->lights.n > 1 && ctx->base->state_uuid[0]) {
+		return err_set(err, WEFT_EUNSUPPORTED, "light: by-collective: weftd makes light "
+			       "that stays still only; \"weft plan --offline\" says what it would "
+			       "gain");
+	}
+	bound = &pj->step->bound;
+	pj->algorithm = "";
+	pj->topology = light_text(job->workload, &pj->step->lights.v[0]);
+	pj->time_ns = pj->step->time_ns;
+	pj->bound_ns = p.change_ns < 0 ? bound->still_ns : bound->classes_ns;
+	pj->bound_ns = pj->bound_ns > bound->any_ns ? pj->bound_ns : bound->any_ns;
+	pj->gap = (double)pj->time_ns / (double)pj->bound_ns - 1;
+	return plan_find_circuits(ctx, pj, err);
+}
