@@ -525,6 +525,7 @@ struct mcf_steps_options {
 				 * within flow.gap, or the best of those up to
 				 * MCF_STEPS_MORE above the diameter */
 	struct mcf_options flow;
+	const struct flow_demands *demands;	/* NULL: all pairs send alike */
 	double loss;		/* of rate, allowed to whole chunks */
 	int max_chunks;		/* 0: MCF_STEPS_CHUNKS */
 };
@@ -544,11 +545,12 @@ struct mcf_steps_info {
 
 /*
  * Solves the program with lp_solve, one source an orbit of the digraph's
- * translations (schedule.h), gives every path through time whole chunks with
- * the smallest P within the loss (or the best), and returns the verified
- * schedule. t is copied. WEFT_EINVAL when steps are fewer than the diameter,
- * WEFT_EINFEASIBLE, WEFT_EUNSUPPORTED when a node is not a terminal,
- * WEFT_ELIMIT when the program is too large, WEFT_ETIMEOUT and
+ * translations (schedule.h), with demands all sources, gives every path through
+ * time whole chunks with the smallest P within the loss (or the best), and
+ * returns the verified schedule. t is copied. WEFT_EINVAL when steps are fewer
+ * than the diameter, WEFT_EINFEASIBLE, WEFT_EUNSUPPORTED when a node is not a
+ * terminal, and for demands below a millionth of the largest, WEFT_ELIMIT when
+ * the program is too large, WEFT_ETIMEOUT and
  * WEFT_ECANCELED when it was stopped before a first solution.
  */
 int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt, struct coll_sched **out,

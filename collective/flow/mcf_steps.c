@@ -41,6 +41,7 @@ struct time_hop {
 
 struct stepped {
 	const struct topo *t;
+	const struct flow_demands *demands;	/* NULL: all alike */
 	struct flow_net net;
 	struct topo_group *group;	/* NULL: none but the identity */
 	struct topo_action *action;	/* of it on t */
@@ -73,6 +74,14 @@ static void stepped_fini(struct stepped *st)
 	free(st->dist);
 }
 
+/* What a pair sends, the largest demand being 1. */
+static double demand_of(const struct stepped *st, int s, int v)
+{
+	const struct flow_demands *d = st->demands;
+
+	return d ? (double)flow_demand(d, s, v) / (double)d->largest : s != v;
+}
+
 /* ---- symmetry ---- */
 
 /* The arc moved to begin at one of the solved nodes. */
@@ -87,11 +96,12 @@ static int base_arc(const struct stepped *st, int a)
 	return flow_net_arc(&st->net, first, topo_group_move(st->group, by, st->net.dst[a]));
 }
 
+/* None with demands. */
 static int find_symmetry(struct stepped *st, struct err *err)
 {
-	int rc;
+	int rc = 0;
 
-	if ((rc = topo_group_find(st->t, &st->group, err)) ||
+	if ((!st->demands && (rc = topo_group_find(st->t, &st->group, err))) ||
 	    (rc = topo_action_new(st->t, st->group, &st->action, err))) {
 		return rc;
 	}
@@ -140,7 +150,9 @@ static int add_node_rows(struct stepped *st, int s, int32_t *rows, struct err *e
 			int row = -1;
 
 			if (u != s && is_there(st, s, u, k)) {
-				rc = lp_add_row(st->lp, LP_EQ, k == st->steps, &row, err);
+				double gets = k == st->steps ? demand_of(st, s, u) : 0;
+
+				rc = lp_add_row(st->lp, LP_EQ, gets, &row, err);
 			}
 			rows[(size_t)u * (st->steps + 1) + k] = row;
 		}
@@ -394,11 +406,11 @@ static void keep_path(struct stepped *st, int s, int sink,
 	vec_push(&st->paths, w);
 }
 
-/* The unit of one sink; what rounding lost goes to the widest path. */
+/* What one sink gets; what rounding lost goes to the widest path. */
 static int cut_sink(struct stepped *st, int s, int sink, int32_t *chosen)
 {
 	size_t begin = st->paths.n, widest = begin;
-	double left = 1;
+	double demand = demand_of(st, s, sink), left = demand;
 
 	while (left > ROUNDING) {
 		int first;
@@ -414,9 +426,12 @@ static int cut_sink(struct stepped *st, int s, int sink, int32_t *chosen)
 		}
 	}
 	if (st->paths.n == begin) {
-		return WEFT_EINTERNAL;
+		return demand == 0 ? 0 : WEFT_EUNSUPPORTED;
 	}
 	st->paths.v[widest].weight += left;
+	for (size_t i = begin; i < st->paths.n; i++) {
+		st->paths.v[i].weight /= demand;
+	}
 	return 0;
 }
 
@@ -431,7 +446,8 @@ static int cut_paths(struct stepped *st, struct err *err)
 		}
 	}
 	free(chosen);
-	return rc ? err_set(err, rc, "tsmcf: the program's flow does not reach a sink") : 0;
+	return rc ? err_set(err, rc, "tsmcf: a demand is less than a millionth of another: not "
+				 "supported") : 0;
 }
 
 /* ---- chunks ---- */
@@ -466,6 +482,14 @@ static void apportion(struct stepped *st, size_t first, size_t end, int chunks)
 	}
 }
 
+/* Chunks of a pair, where the largest demand has `chunks`. */
+static int pair_chunks(const struct stepped *st, int s, int v, int chunks)
+{
+	struct flow_paths all = { .demands = st->demands };
+
+	return flow_pair_chunks(&all, s * st->net.n + v, chunks);
+}
+
 /* Sum over steps of the largest load of the rounded paths, a unit of demand. */
 static double round_paths(struct stepped *st, int chunks)
 {
@@ -478,7 +502,8 @@ static double round_paths(struct stepped *st, int chunks)
 			      st->paths.v[end].sink == st->paths.v[i].sink;
 		     end++) {
 		}
-		apportion(st, i, end, chunks);
+		apportion(st, i, end, pair_chunks(st, st->paths.v[i].source, st->paths.v[i].sink,
+						  chunks));
 	}
 	for (size_t i = 0; i < st->paths.n; i++) {
 		const struct time_path *w = &st->paths.v[i];
@@ -584,6 +609,25 @@ static int emit(const struct stepped *st, struct coll_sched *s, struct err *err)
 	return rc;
 }
 
+/* With the chunks of every pair. */
+static int set_demands(const struct stepped *st, int chunks, struct coll_sched *s,
+		       struct err *err)
+{
+	int n = st->net.n, rc;
+	int32_t *v;
+
+	if (!st->demands) {
+		return 0;
+	}
+	v = x_alloc((size_t)n * (size_t)n, sizeof(*v));
+	for (int uv = 0; uv < n * n; uv++) {
+		v[uv] = pair_chunks(st, uv / n, uv % n, chunks);
+	}
+	rc = coll_set_demands(s, v, err);
+	free(v);
+	return rc;
+}
+
 static int make_schedule(const struct stepped *st, int chunks, struct coll_sched **out,
 			 struct mcf_steps_info *info, struct err *err)
 {
@@ -597,6 +641,7 @@ static int make_schedule(const struct stepped *st, int chunks, struct coll_sched
 	    (rc = coll_new(COLL_ALLTOALL, copy, chunks, 0, 0, out, err)) == 0 &&
 	    (rc = topo_group_copy(st->group, &group, err)) == 0 &&
 	    (rc = coll_set_group(*out, group, err)) == 0 &&
+	    (rc = set_demands(st, chunks, *out, err)) == 0 &&
 	    (rc = emit(st, *out, err)) == 0 && (rc = coll_finish(*out, err)) == 0 &&
 	    (rc = coll_prove(*out, &rep, err)) == 0) {
 		info->chunks = chunks;
@@ -609,11 +654,11 @@ static int make_schedule(const struct stepped *st, int chunks, struct coll_sched
 /* ---- the number of steps ---- */
 
 /* The best flow of any number of steps. */
-static int solve_flow(const struct topo *t, const struct mcf_options *opt,
-		      struct mcf_result *res, struct err *err)
+static int solve_flow(const struct topo *t, const struct flow_demands *demands,
+		      const struct mcf_options *opt, struct mcf_result *res, struct err *err)
 {
 	struct mcf *p = NULL;
-	int rc = mcf_new(t, true, &p, err);
+	int rc = mcf_new_demands(t, true, demands, &p, err);
 
 	if (rc == 0) {
 		rc = mcf_run(p, opt, res, err);
@@ -668,7 +713,7 @@ static int choose_steps(struct stepped *st, const struct mcf_steps_options *opt,
 int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt, struct coll_sched **out,
 	      struct mcf_steps_info *info, struct err *err)
 {
-	struct stepped st = { .t = t };
+	struct stepped st = { .t = t, .demands = opt->demands };
 	struct flow_limit limit = flow_limit_of(&opt->flow);
 	struct mcf_options flow = opt->flow;
 	struct mcf_steps_info mine = { 0 };
@@ -679,8 +724,12 @@ int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt, struct 
 	if (rc) {
 		return rc;
 	}
+	if (topo_diameter(t) < 0) {
+		return err_set(err, WEFT_EINFEASIBLE, "tsmcf: the digraph does not connect all "
+			       "ranks");
+	}
 	flow.deadline = flow_share(&flow.deadline, MCF_STEPS_FLOW_TIME);
-	rc = solve_flow(t, &flow, &mine.flow, err);
+	rc = solve_flow(t, opt->demands, &flow, &mine.flow, err);
 	if (rc == 0 &&
 	    (rc = flow_net_from(t, NULL, &st.net, err)) == 0 &&
 	    (rc = find_symmetry(&st, err)) == 0 &&

@@ -72,7 +72,7 @@ static const struct coll_algorithm algorithms[] = {
 	  .run = make_by_flow },
 	{ "pmcf", PAIRS, .options = FORM, .form = MCF_FORM_PATHS, .by_name_only = true,
 	  .run = make_by_flow },
-	{ "tsmcf", PAIRS, .options = FLOW | OPTION(STEPS), .run = make_by_steps },
+	{ "tsmcf", PAIRS, .options = FLOW | OPTION(STEPS) | OPTION(DEMANDS), .run = make_by_steps },
 	{ "single-path", PAIRS, .options = FLOW, .paths = MCF_PATHS_SINGLE,
 	  .run = make_by_searched },
 	{ "shortest-path", PAIRS, .options = FLOW, .paths = MCF_PATHS_SHORTEST,

@@ -51,7 +51,7 @@ static bool tries_more(const struct coll_make_query *q, const struct coll_made *
 {
 	const struct mcf_options *flow = &q->pairs.flow;
 
-	return !q->pairs.before.flow && !q->pairs.demands && !flow->deadline.at_ns &&
+	return !q->pairs.before.flow && !flow->deadline.at_ns &&
 	       !(flow->cancel && *flow->cancel) && topo_ranks(q->topo) <= max_ranks &&
 	       best->sched && !is_best(q, best);
 }
@@ -68,7 +68,7 @@ static int offer_steps(const struct coll_make_query *q, const struct coll_algori
 		       int steps, struct coll_made *best, struct err *err)
 {
 	struct mcf_steps_options opt = { .steps = steps, .flow = q->pairs.flow,
-					 .loss = q->pairs.loss };
+					 .demands = q->pairs.demands, .loss = q->pairs.loss };
 	struct coll_made one = { .algorithm = self, .pairs.stepped = true };
 	int rc = mcf_steps(q->topo, &opt, &one.sched, &one.pairs.steps, err);
 
@@ -83,9 +83,6 @@ int make_by_steps(const struct coll_make_query *q, const struct coll_algorithm *
 	int least, orbits;
 	double columns;
 
-	if (q->pairs.demands && q->algorithm) {
-		return err_set(err, WEFT_EUNSUPPORTED, "unlike demands by steps: not supported");
-	}
 	if (q->algorithm) {
 		return offer_steps(q, self, q->pairs.steps, best, err);
 	}
@@ -136,7 +133,7 @@ int make_by_searched(const struct coll_make_query *q, const struct coll_algorith
 	if (q->algorithm) {
 		return make_by_flow(q, self, best, err);
 	}
-	if (tries_more(q, best, MAX_SEARCHED)) {
+	if (!q->pairs.demands && tries_more(q, best, MAX_SEARCHED)) {
 		pass_over(make_by_flow(q, self, best, err), err);
 	}
 	return 0;
@@ -148,7 +145,7 @@ int make_by_shortest(const struct coll_make_query *q, const struct coll_algorith
 	if (q->algorithm) {
 		return make_by_flow(q, self, best, err);
 	}
-	if (tries_more(q, best, MAX_SHORTEST)) {
+	if (!q->pairs.demands && tries_more(q, best, MAX_SHORTEST)) {
 		pass_over(make_by_flow(q, self, best, err), err);
 	}
 	return 0;

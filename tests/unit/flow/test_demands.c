@@ -281,6 +281,39 @@ static void test_random_matrices(void **state)
 	assert_true(proven >= 45);
 }
 
+/* By steps, in as many as the rate needs: replayed with every pair's chunks, T_B within chunks of
+ * the flow's bound and not below it. */
+static void test_steps(void **state)
+{
+	(void)state;
+	for (int seed = 0; seed < 60; seed++) {
+		struct mcf_steps_options opt = { .flow = { .gap = 1e-5 }, .loss = 0.02 };
+		struct mcf_steps_info info;
+		struct coll_sched *s;
+		struct flow_demands d;
+		struct rng rng;
+		struct topo *t;
+		struct err err = { 0 };
+		int n = 3 + seed % 4;
+
+		rng_seed(&rng, (uint64_t)seed);
+		t = random_graph(&rng, n, false);
+		d = random_matrix(&rng, topo_ranks(t));
+		opt.demands = &d;
+		must(mcf_steps(t, &opt, &s, &info, &err), &err);
+		must(coll_verify(s, NULL, &err), &err);
+		for (int uv = 0; uv < n * n; uv++) {
+			assert_int_equal(coll_demands(s)[uv],
+					 (d.size[uv] * info.chunks + d.largest - 1) / d.largest);
+		}
+		assert_true(info.total >= info.flow.bound * (1 - 1e-6));
+		assert_true(info.stepped >= info.total * (1 - 1e-6));
+		coll_free(s);
+		flow_demands_fini(&d);
+		topo_free(t);
+	}
+}
+
 /* ---- symmetry ---- */
 
 /* What u sends to v is `of(v - u)`. */
@@ -378,7 +411,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_random_matrices),
+		cmocka_unit_test(test_random_matrices), cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_symmetry),
 		cmocka_unit_test(test_paths),
 	};
