@@ -218,6 +218,13 @@ static const struct cli_option circuit_list_options[] = {
 	{ 0, "mine", NULL, "only your own", NULL }, END,
 };
 
+static const struct cli_option ocs_shell_options[] = {
+	{ 0, "switch", "NAME", "whose commands these are", "@device" },
+	{ 0, "group", "NAME", "whose circuits are made and deleted (default: the user's name)",
+	  NULL },
+	END,
+};
+
 static const struct cli_command circuit_commands[] = {
 	{ "add", NULL, "A B [A B...]", "Make circuits from port to port, all or none; waits until "
 	  "they are there", NULL, circuit_add_options, 2, 2 * CIRCUITS_MAX, false,
@@ -356,6 +363,8 @@ const struct cli_command cli_root[] = {
 	  export_commands, NULL, 0, 0, false, NULL },
 	{ "circuit", NULL, "", "Make, remove and list circuits from port to port",
 	  circuit_commands, NULL, 0, 0, false, NULL },
+	{ "ocs-shell", NULL, "[COMMAND...]", "Answer commands of a SONiC optical switch, for an "
+	  "SSH login", NULL, ocs_shell_options, 0, 8, false, cmd_ocs_shell },
 	{ "job", NULL, "", "Request, release and list jobs", job_commands, NULL, 0, 0,
 	  false, NULL },
 	{ "device", NULL, "", "Devices and drivers", device_commands, NULL, 0,

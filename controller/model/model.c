@@ -102,12 +102,43 @@ static bool is_meant(const struct model_port *p, const char *host, const char *t
 			 p->label && strcmp(p->label, text) == 0;
 }
 
+/* The port of a host that a side of a device, or both ("ocs0.5", "ocs0.in5", "ocs0.out5"), has a
+ * fibre to; -1: it has none, or the text names no side of a device. */
+static int find_behind(const struct model_fabric *f, const char *name)
+{
+	const char *dot = strrchr(name, '.'), *digits = dot ? dot + strcspn(dot, "0123456789") : "";
+	const bool in = dot && strncmp(dot, ".in", 3) == 0 && digits == dot + 3;
+	const bool out = dot && strncmp(dot, ".out", 4) == 0 && digits == dot + 4;
+	char device[CONF_MAX_NAME + 1], *end;
+	long number = strtol(digits, &end, 10);
+	int d;
+
+	if (!dot || dot - name > CONF_MAX_NAME || *end || (!in && !out && digits != dot + 1)) {
+		return -1;
+	}
+	snprintf(device, sizeof(device), "%.*s", (int)(dot - name), name);
+	d = model_find_device(f, device);
+	for (int i = 0; i < f->n_ports && d >= 0; i++) {
+		const struct model_port *p = &f->ports[i];
+
+		if ((out || (p->tx_device == d && p->tx_port == number - 1)) &&
+		    (in || (p->rx_device == d && p->rx_port == number - 1))) {
+			return i;
+		}
+	}
+	return -1;
+}
+
 int model_find_port(const struct model_fabric *f, const char *name, int *port, int *lanes,
 		    struct err *err)
 {
 	const char *rest;
 	int host = find_owner(f, name, &rest);
 
+	if (host < 0 && (*port = find_behind(f, name)) >= 0) {
+		*lanes = 1;
+		return 0;
+	}
 	if (host < 0) {
 		return err_set(err, WEFT_ENOTFOUND, "there is no host of a port '%.80s'", name);
 	}

@@ -399,9 +399,10 @@ int model_find_device(const struct model_fabric *f, const char *name);
 int model_find_job(const struct model_fabric *f, const char *name);
 /*
  * The first lane of a host's port by its name or label: "HOST.PORT", of either part its
- * name or, if there is none of that name, its label. *lanes: how many follow each other, 1
- * unless the port has more and was named whole. WEFT_ENOTFOUND names what there is not.
- * O(ports of the host + dots in the text).
+ * name or, if there is none of that name, its label; or by the port of a device that its fibres
+ * lead to: "ocs0.5", and "ocs0.in5" or "ocs0.out5" by one of them. *lanes: how many follow each
+ * other, 1 unless the port has more and was named whole. WEFT_ENOTFOUND names what there is not.
+ * O(ports of the host + dots in the text), by a device O(ports).
  */
 int model_find_port(const struct model_fabric *f, const char *name, int *port, int *lanes,
 		    struct err *err);

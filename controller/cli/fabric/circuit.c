@@ -368,7 +368,7 @@ int cmd_circuit_remove(struct cli *c, struct err *err)
 	return r;
 }
 
-static const char *own_name(void)
+const char *cli_own_name(void)
 {
 	const struct passwd *pw = getpwuid(geteuid());
 
@@ -420,7 +420,8 @@ static int print_list(struct cli *c, const char *port, const char *who, bool *he
 
 int cmd_circuit_list(struct cli *c, struct err *err)
 {
-	return print_list(c, cli_opt(c, "port"), cli_has(c, "mine") ? own_name() : NULL, NULL, err);
+	return print_list(c, cli_opt(c, "port"), cli_has(c, "mine") ? cli_own_name() : NULL,
+			  NULL, err);
 }
 
 /* Status 2 when anybody has it: a script asks whether it is free. */
