@@ -6,8 +6,9 @@
  * Axes that the same collectives of the class use are one kind, as a digraph of all their ranks is
  * never behind a product. Sends along an axis are a kind of their own, each way, unless each rank
  * sends or receives only one of them. A collective over several kinds runs on their product: of
- * gathers steps add up, and T_B is the bandwidth bound times the worst that a kind is above its
- * own; an all-to-all takes its data in all orders of the kinds, so that the slowest decides.
+ * gathers steps add up, and T_B is what the fullest cut needs, times the worst that a kind is above
+ * its own bound; an all-to-all takes its data in all orders of the kinds, so that the slowest
+ * decides.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,13 +16,38 @@
 #include "collective/workload/private.h"
 #include "lib/base/alloc.h"
 
-static bool serves(const struct workload_share *s, const struct workload_op *op)
+bool share_serves(const struct workload_share *s, const struct workload_op *op)
 {
 	if (op->shift || s->shift) {
 		return op->axes == s->axes && op->shift && s->shift &&
 		       (op->shift == s->shift || s->paired);
 	}
 	return s->axes & op->axes;
+}
+
+/* Shards that a port must take in a gather of the op. Ranks that are alike along some kinds, of n
+ * together with D ports a rank for these, are to get the shards of all others, n - 1 for each of
+ * them, by these ports. */
+static double fullest_cut(const struct workload_planner *pl, const struct workload_op *op,
+			  const struct workload_light *l)
+{
+	size_t n_shares = l->shares.n;
+	double most = 0;
+
+	for (uint32_t some = 1; some < UINT32_C(1) << n_shares; some++) {
+		int ports = 0, n = 1;
+
+		for (size_t i = 0; i < n_shares; i++) {
+			const struct workload_share *s = &l->shares.v[i];
+
+			if ((some >> i & 1) && share_serves(s, op)) {
+				ports += s->ports;
+				n *= workload_ranks(pl->w, s->axes);
+			}
+		}
+		most = ports ? fmax(most, (double)(n - 1) / ports) : most;
+	}
+	return most;
 }
 
 double use_time(const struct workload_planner *pl, const struct workload_op *op,
@@ -34,7 +60,7 @@ double use_time(const struct workload_planner *pl, const struct workload_op *op,
 		const struct workload_share *s = &l->shares.v[i];
 		int own = workload_ranks(pl->w, s->axes);
 
-		if (!serves(s, op)) {
+		if (!share_serves(s, op)) {
 			continue;
 		}
 		ports += s->ports;
@@ -52,7 +78,7 @@ double use_time(const struct workload_planner *pl, const struct workload_op *op,
 		return (double)pl->p->alpha_ns * hops + wire * slowest;
 	}
 	return phases_of(op) * ((double)pl->p->alpha_ns * steps +
-				wire * excess * (n - 1) / n / ports);
+				wire * excess * fullest_cut(pl, op, l) / n);
 }
 
 /* ---- kinds of circuits ---- */
@@ -169,7 +195,7 @@ static void figures_of(const struct split_search *s, const struct workload_share
 	for (size_t i = 0; i < w->ops.n; i++) {
 		const struct workload_op *op = &w->ops.v[i];
 
-		if ((ops >> i & 1) && serves(share, op)) {
+		if ((ops >> i & 1) && share_serves(share, op)) {
 			*pairs |= op->kind == COLL_ALLTOALL;
 			*gathers |= op->kind != COLL_ALLTOALL;
 		}

@@ -169,7 +169,8 @@ static void add_uses(const struct workload_planner *pl, int light, struct worklo
 
 		if (ops >> i & 1) {
 			vec_push(&plan->uses, (struct workload_use){ (int)i, light,
-					      use_time(pl, op, l), call_bound(pl, op) });
+					      use_time(pl, op, l), call_bound(pl, op),
+					      NULL });
 		}
 	}
 }
@@ -293,6 +294,9 @@ void workload_plan_free(struct workload_plan *plan)
 		light_fini(&plan->lights.v[i]);
 	}
 	vec_fini(&plan->lights);
+	for (size_t i = 0; i < plan->uses.n; i++) {
+		coll_free(plan->uses.v[i].sched);
+	}
 	vec_fini(&plan->uses);
 	vec_fini(&plan->bound.weights);
 	free(plan);

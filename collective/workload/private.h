@@ -61,6 +61,8 @@ struct class_cost {
 	struct workload_light light;	/* empty where there is none */
 };
 
+/* Whether its circuits are for the op. */
+bool share_serves(const struct workload_share *s, const struct workload_op *op);
 /* ns of a call under a light. */
 double use_time(const struct workload_planner *pl, const struct workload_op *op,
 		const struct workload_light *l);

@@ -129,7 +129,8 @@ struct workload_light {
 struct workload_use {
 	int op, light;
 	double time_ns;		/* of one call */
-	double bound_ns;	/* no call takes less on all ports of a rank (3.1) */
+	double bound_ns;	/* no call takes less on all ports of a rank */
+	struct coll_sched *sched;	/* of one group, by workload_make_schedules; NULL: sends */
 };
 
 /* The y of an op, rounded down: see below. */
@@ -187,6 +188,19 @@ struct workload_plan {
 int workload_make_plan(const struct workload *w, const struct workload_params *p,
 		       struct workload_plan **out, struct err *err);
 void workload_plan_free(struct workload_plan *plan);
+
+/*
+ * Makes the schedule of every use that is no send, for one group, and with them the times of uses
+ * and of the step become what these take: mostly what was foreseen, less where there is something
+ * better than breadth-first broadcast, more where an all-to-all is rounded to chunks. So does
+ * still_ns of a plan of one light; else it stays what was foreseen. Once a plan.
+ * Errors of coll_make.
+ */
+int workload_make_schedules(const struct workload *w, const struct workload_params *p,
+			    struct workload_plan *plan, struct err *err);
+/* The circuits of one group of an op under a light, for the caller to free. */
+int workload_group_topo(const struct workload *w, const struct workload_light *l, int op,
+			struct topo **out, struct err *err);
 
 /* The light as a digraph of all ranks, for the caller to free. */
 int workload_light_topo(const struct workload *w, const struct workload_light *l,

@@ -281,7 +281,8 @@ static const struct layout light_layout = {
 static const struct layout use_layout = {
 	sizeof(struct workload_use),
 	FIELDS(NUMBER(workload_use, op), NUMBER(workload_use, light),
-	       NUMBER(workload_use, time_ns), NUMBER(workload_use, bound_ns)) };
+	       NUMBER(workload_use, time_ns), NUMBER(workload_use, bound_ns),
+	       OTHER(workload_use, sched, &schedule)) };
 
 static const struct layout weight_layout = {
 	sizeof(struct workload_weight), FIELDS(NUMBER(workload_weight, y)) };

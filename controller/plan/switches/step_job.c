@@ -83,6 +83,7 @@ int plan_step_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *er
 	}
 	rc = count_ports(f, job, &p, err);
 	if (rc || (rc = workload_make_plan(job->workload, &p, &pj->step, err)) ||
+	    (rc = workload_make_schedules(job->workload, &p, pj->step, err)) ||
 	    (rc = workload_light_topo(job->workload, &pj->step->lights.v[0], &light, err)) ||
 	    (rc = coll_new(COLL_ALLGATHER, light, 1, 0, 0, &pj->sched, err)) ||
 	    (rc = coll_finish(pj->sched, err))) {

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Schedules of a plan's collectives, each on the digraph of one group: what was foreseen becomes
+ * what is made, replayed and timed.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/make/make.h"
+#include "collective/workload/private.h"
+#include "lib/base/alloc.h"
+
+/* Of its rate that an all-to-all may lose by whole chunks, and again by whole steps: groups are
+ * small. */
+#define LOSS 0.0005
+
+int workload_group_topo(const struct workload *w, const struct workload_light *l, int op,
+			struct topo **out, struct err *err)
+{
+	const struct workload_op *o = &w->ops.v[op];
+	struct workload_axis axes[WORKLOAD_MAX_AXES];
+	struct workload group = { .axes = { axes, w->axes.n, w->axes.n } };
+	struct workload_light own = { 0 };
+	int rc;
+
+	/* The mesh of one group: the same axes, those of others with one rank. */
+	for (size_t i = 0; i < w->axes.n; i++) {
+		axes[i] = (struct workload_axis){ NULL, o->axes >> i & 1 ? w->axes.v[i].size : 1 };
+	}
+	for (size_t i = 0; i < l->shares.n; i++) {
+		if (share_serves(&l->shares.v[i], o)) {
+			vec_push(&own.shares, l->shares.v[i]);
+		}
+	}
+	rc = workload_light_topo(&group, &own, out, err);
+	vec_fini(&own.shares);
+	return rc;
+}
+
+/* That of a single share, by which constructions of expansions are found. */
+static const char *expression(const struct workload_light *l, const struct workload_op *op)
+{
+	const char *expr = NULL;
+	int n = 0;
+
+	for (size_t i = 0; i < l->shares.n; i++) {
+		if (share_serves(&l->shares.v[i], op)) {
+			expr = l->shares.v[i].expr;
+			n++;
+		}
+	}
+	return n == 1 ? expr : NULL;
+}
+
+/* Without the rounding to whole ns, which a step adds up over all calls. */
+static double exact_ns(const struct coll_made *m, const struct coll_cost *cost)
+{
+	double ns = (double)cost->alpha_ns * m->report.steps +
+		    mpq_get_d(m->report.bandwidth_factor) * (double)cost->size_bytes * 8e9 /
+		    ((double)cost->link_bps * coll_ports(m->sched));
+
+	return fabs(ns - (double)m->time_ns) <= 1 ? ns : (double)m->time_ns;
+}
+
+static int make_one(const struct workload *w, const struct workload_params *p,
+		    const struct workload_light *l, struct workload_use *use, struct err *err)
+{
+	const struct workload_op *op = &w->ops.v[use->op];
+	struct coll_cost cost = { .alpha_ns = p->alpha_ns, .link_bps = p->link_bps,
+				  .size_bytes = op->bytes };
+	struct coll_make_query q;
+	struct coll_made m;
+	struct topo *t;
+	int rc = workload_group_topo(w, l, use->op, &t, err);
+
+	if (rc) {
+		return rc;
+	}
+	q = coll_make_job(op->kind, NULL, t, &cost);
+	q.expr = expression(l, op);
+	q.links_only = true;
+	q.pairs.loss = LOSS;
+	rc = coll_make(&q, &m, err);
+	if (rc) {
+		err_wrap(err, "%s", op->name);
+	} else {
+		use->time_ns = exact_ns(&m, &cost);
+		use->sched = m.sched;
+		m.sched = NULL;
+	}
+	coll_made_fini(&m);
+	topo_free(t);
+	return rc;
+}
+
+int workload_make_schedules(const struct workload *w, const struct workload_params *p,
+			    struct workload_plan *plan, struct err *err)
+{
+	double sum = (double)plan->changes * (double)plan->change_ns;
+
+	for (size_t i = 0; i < plan->uses.n; i++) {
+		struct workload_use *use = &plan->uses.v[i];
+		const struct workload_op *op = &w->ops.v[use->op];
+		int rc = 0;
+
+		if (!op->shift && workload_ranks(w, op->axes) > 1) {
+			rc = make_one(w, p, &plan->lights.v[use->light], use, err);
+		}
+		if (rc) {
+			return rc;
+		}
+	}
+	for (size_t u = 0; u < w->units.n; u++) {
+		double longest = 0;
+
+		for (size_t i = 0; i < plan->uses.n; i++) {
+			const struct workload_use *use = &plan->uses.v[i];
+
+			if ((w->units.v[u].ops >> use->op & 1) &&
+			    (plan->lights.v[use->light].units >> u & 1)) {
+				longest = fmax(longest, use->time_ns);
+			}
+		}
+		sum += longest * (double)w->units.v[u].calls;
+	}
+	plan->time_ns = (int64_t)ceil(sum - 1e-6);
+	plan->still_ns = plan->lights.n == 1 ? plan->time_ns : plan->still_ns;
+	return 0;
+}
