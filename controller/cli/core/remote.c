@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "controller/cli/core/private.h"
+#include "lib/base/alloc.h"
 
 volatile bool cli_interrupted;
 static atomic_bool deadline_met;
@@ -188,13 +189,15 @@ int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes, struct
 	struct rpc_client *client = NULL;
 	int r = cli_connect(c, &client, err);
 
-	req.job = (char *)job;
+	req.job = x_ndup(job, strcspn(job, "/"));
+	req.collective = (char *)job + strlen(req.job) + (job[strlen(req.job)] == '/');
 	if (r == 0) {
 		r = rpc_client_call(client, CLI_METHOD("GetSchedule"), &req.base,
 				    &weft__v1__get_schedule_response__descriptor, 0, on_piece, &to,
 					    NULL,
 				    err);
 	}
+	free(req.job);
 	if (r == 0 && to.degraded) {
 		cli_say(c, CLI_NORMAL, "job %s: some of its light is dead; "
 			"this is the schedule on what remains (weft status)",

@@ -146,8 +146,18 @@ static struct kept_schedule *find_kept(struct schedules *s, const char *job)
 	return NULL;
 }
 
-/* Takes a job's schedule out of its plan. */
-static struct kept_schedule *kept_new(const char *job, struct plan_job *pj)
+/* "job/collective", as those of steps are kept; free(). */
+static char *step_key(const char *job, const char *collective)
+{
+	struct buf b = { 0 };
+
+	buf_printf(&b, "%s%s%s", job, collective[0] ? "/" : "", collective);
+	return buf_steal(&b);
+}
+
+/* Takes a job's schedule out of its plan; use: that of a step's collective, NULL: no step. */
+static struct kept_schedule *kept_new(const char *job, struct plan_job *pj,
+				      struct workload_use *use)
 {
 	const struct plan_job_loss *loss = pj->loss;
 	struct kept_schedule *k = x_new(1, sizeof(*k));
@@ -155,13 +165,23 @@ static struct kept_schedule *kept_new(const char *job, struct plan_job *pj)
 	k->job = x_dup(job);
 	k->refs = 1;
 	k->is_ring = pj->is_ring;
-	k->sched = plan_take_schedule(pj);
+	if (use) {
+		k->sched = use->sched;
+		use->sched = NULL;
+	} else {
+		k->sched = plan_take_schedule(pj);
+	}
 	k->bytes = sizeof(*k) + (k->sched ? coll_memory(k->sched) : 0);
 	if (loss) {
 		k->dead = loss->dead;
 		k->rate = loss->rate;
 		k->why = loss->why;
 		memcpy(k->part, loss->part, sizeof(k->part));
+	}
+	if (use && loss) {
+		coll_free(k->sched);
+		k->sched = NULL;
+		err_set(&k->why, WEFT_EUNAVAIL, "schedules of a step need all of its light");
 	}
 	return k;
 }
@@ -178,25 +198,50 @@ static bool is_wanted(const struct schedules *s, const char *job)
 	return false;
 }
 
+/* Keeps one where there is room, or where it is waited for. */
+static void keep(struct schedules *s, const char *name, struct plan_job *pj,
+		 struct workload_use *use)
+{
+	const struct coll_sched *sched = use ? use->sched : pj->sched;
+	bool wanted = is_wanted(s, name);
+	struct kept_schedule *k;
+
+	if (!wanted && s->bytes + (sched ? coll_memory(sched) : 0) > KEPT_BYTES) {
+		return;
+	}
+	k = kept_new(name, pj, use);
+	s->bytes += k->bytes;
+	if (wanted) {
+		TAILQ_INSERT_HEAD(&s->kept, k, link);
+	} else {
+		TAILQ_INSERT_TAIL(&s->kept, k, link);
+	}
+}
+
+/* Those of a step, one for each collective but sends. */
+static void keep_step(struct schedules *s, const struct model_job *job, struct plan_job *pj)
+{
+	for (size_t i = 0; i < pj->step->uses.n; i++) {
+		struct workload_use *use = &pj->step->uses.v[i];
+		char *key = step_key(job->name, job->workload->ops.v[use->op].name);
+
+		keep(s, key, pj, use);
+		free(key);
+	}
+}
+
 /* Keeps what there is room for, first of all what is waited for. O(jobs x waiting). */
 static void keep_plan(struct schedules *s, struct plan *plan)
 {
 	drop_all(s);
 	for (int i = 0; i < plan->n_jobs; i++) {
 		struct plan_job *pj = &plan->jobs[i];
-		const char *name = plan->fabric->jobs[pj->job].name;
-		bool wanted = is_wanted(s, name);
-		struct kept_schedule *k;
+		const struct model_job *job = &plan->fabric->jobs[pj->job];
 
-		if (!wanted && s->bytes + (pj->sched ? coll_memory(pj->sched) : 0) > KEPT_BYTES) {
-			continue;
-		}
-		k = kept_new(name, pj);
-		s->bytes += k->bytes;
-		if (wanted) {
-			TAILQ_INSERT_HEAD(&s->kept, k, link);
+		if (pj->step) {
+			keep_step(s, job, pj);
 		} else {
-			TAILQ_INSERT_TAIL(&s->kept, k, link);
+			keep(s, job->name, pj, NULL);
 		}
 	}
 }
@@ -488,7 +533,7 @@ static struct schedule_call *new_call(struct schedules *s, struct rpc_call *call
 {
 	struct schedule_call *p = x_new(1, sizeof(*p));
 
-	p->job = x_dup(req->job);
+	p->job = step_key(req->job, req->collective);
 	p->schedules = s;
 	p->has_rank = req->rank != NULL;
 	p->rank = req->rank ? req->rank->value : 0;
@@ -498,8 +543,38 @@ static struct schedule_call *new_call(struct schedules *s, struct rpc_call *call
 	return p;
 }
 
+/* Whether it has a schedule for that collective, "" being its only one. */
+static int check_collective(const struct model_job *job, const char *collective, struct err *err)
+{
+	int op = job->workload ? workload_find_op(job->workload, collective) : -1;
+
+	if (job->kind == MODEL_CIRCUITS) {
+		return err_set(err, WEFT_EINFEASIBLE, "job %s has circuits and no collective",
+			       job->name);
+	}
+	if (job->kind == MODEL_COLLECTIVE) {
+		return !collective[0] ? 0 : err_set(err, WEFT_ENOTFOUND, "job %s has one "
+						    "collective, without a name", job->name);
+	}
+	if (op >= 0 && job->workload->ops.v[op].shift) {
+		return err_set(err, WEFT_EINFEASIBLE, "%s of job %s sends: each rank to the one "
+			       "%d further, in one step", collective, job->name,
+			       job->workload->ops.v[op].shift);
+	}
+	if (op < 0) {
+		err_set(err, WEFT_ENOTFOUND, "job %s is a step%s%s", job->name,
+			collective[0] ? " without a collective " : " of several collectives",
+			collective);
+		err_hint(err, "weft schedule export --job %s/%s ...", job->name,
+			 job->workload->ops.v[0].name);
+		return err->code;
+	}
+	return 0;
+}
+
 /* A job that there is not, or that has no schedule, needs no plan to be told so. */
-static int check_job(const struct model_fabric *f, const char *job, struct err *err)
+static int check_job(const struct model_fabric *f, const char *job, const char *collective,
+		     struct err *err)
 {
 	if (!f) {
 		err_set(err, WEFT_ENOTFOUND, "no configuration was ever applied");
@@ -508,9 +583,7 @@ static int check_job(const struct model_fabric *f, const char *job, struct err *
 	}
 	for (int i = 0; i < f->n_jobs; i++) {
 		if (strcmp(f->jobs[i].name, job) == 0) {
-			return f->jobs[i].kind == MODEL_COLLECTIVE ? 0 :
-			       err_set(err, WEFT_EINFEASIBLE, "job %s has circuits and no "
-				       "collective", job);
+			return check_collective(&f->jobs[i], collective, err);
 		}
 	}
 	return no_such_job(job, err);
@@ -524,7 +597,7 @@ void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg, void *a
 	struct kept_schedule *k;
 	struct err err = { 0 };
 
-	if (check_job(apply_fabric(s->views->env->apply), req->job, &err)) {
+	if (check_job(apply_fabric(s->views->env->apply), req->job, req->collective, &err)) {
 		rpc_finish_err(call, &err);
 		return;
 	}

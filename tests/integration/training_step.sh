@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A training step by weftd: its light is made and read back, status tells of it, each collective has
+# a schedule for one group that is replayed, a dead circuit takes the schedules away until an apply,
+# and what there is not is named.
+source "$(dirname "$0")/../lib.sh"
+emulator ocs0 polatis-scpi 40x40 || exit 1
+cat >"$T/step.yaml" <<-END
+	weft: 1
+	fabric: steps
+	hosts:
+	  - { name: "h[0-7]", ports: "p[0-3]", rate: 100Gbps, reactivation: 0s }
+	switches:
+	  - { name: ocs0, size: 40x40, driver: polatis-scpi, address: "${ADDR[ocs0]}", options: { gap_ms: 1, settle_ms: 20 }, timeout: 1s }
+	fibres:
+	  - { from: "h[0-7].p[0-3]", to: "ocs0.[1-32]" }
+	jobs:
+	  - name: train
+	    nodes: "h[0-7]"
+	    mesh: { pp: 2, dp: 4 }
+	    collectives:
+	      - { name: forward, collective: send, size: 1MiB, over: pp }
+	      - { name: sync, collective: allreduce, size: 64MiB, over: dp }
+	      - { name: mix, collective: all-to-all, size: 1MiB, over: [pp, dp] }
+	    step: [ { repeat: 3, do: [ forward, mix ] }, sync ]
+END
+daemon || exit 1
+expect 0 "applied" weft apply -f "$T/step.yaml"
+weft status --format json >"$T/status"
+jq -e '.jobs[0] | .collective == "step" and .health == "up" and .step.changes == 0 and
+	(.step.uses | map(.name) == ["forward", "sync", "mix"] and map(.calls) == [3, 1, 3]) and
+	.step.bound_still_ns <= .time_ns and .time_ns == .step.still_ns' <"$T/status" >"$T/ok"
+tap "status has the step"
+jq -e '.jobs[0].step.lights[0].shares | map(.ports) | add == 4' <"$T/status" >"$T/ok"
+tap "whose light has all ports"
+for one in sync:4 mix:8; do
+	expect 0 "schedule of ${one%:*}" weft schedule export --job "train/${one%:*}" -o "$T/s.json"
+	expect 0 "replayed" weft schedule verify "$T/s.json"
+	has out "of ${one#*:} ranks" "nodes *${one#*:}$"
+done
+expect 65 "a step has several" weft schedule export --job train -o "$T/s.json"
+has err "and says which" "job train is a step of several collectives"
+expect 65 "sends have none" weft schedule export --job train/forward -o "$T/s.json"
+has err "and says what they are" "each rank to the one 1 further"
+expect 65 "no such collective" weft schedule export --job train/sink -o "$T/s.json"
+has err "is said" "job train is a step without a collective sink"
+
+# An output fails: its circuit is dark until an apply, which moves nothing else.
+map ocs0 >"$T/before"
+control ocs0 "fault port-failed=o1" >"$T/answer"
+health() { weft verify >"$T/out" 2>"$T/err"; weft status --format json | jq -e ".jobs[0].health == \"$1\"" >/dev/null; }
+wait_for 20 health degraded
+tap "a dead circuit degrades the step"
+expect 69 "and its schedules are not served" weft schedule export --job train/sync -o "$T/s.json"
+has err "with the reason" "schedules of a step need all of its light"
+weft apply >"$T/out" 2>"$T/err"
+map ocs0 >"$T/after"
+[[ $(diff "$T/before" "$T/after" | grep -c '^<') == 1 ]]
+tap "an apply moves that circuit to a port that is free, and no other"
+wait_for 20 health up
+tap "and the step is whole"
+expect 0 "schedules are back" weft schedule export --job train/sync -o "$T/s.json"
+finish
