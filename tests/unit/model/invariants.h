@@ -152,6 +152,31 @@ static inline void check_links(const struct model_fabric *f, const struct model_
 	}
 }
 
+/* All that it counts is of its tables: units of ops that there are, each called, and as many
+ * followers as calls. */
+static inline void check_step(const struct model_job *job)
+{
+	const struct workload *w = job->workload;
+
+	HOLDS(job->device < 0 && !job->topo && w && w->units.n > 0);
+	HOLDS(workload_ranks(w, WORKLOAD_ALL_AXES) == job->n_hosts);
+	for (size_t i = 0; i < w->ops.n; i++) {
+		const struct workload_op *op = &w->ops.v[i];
+
+		HOLDS(op->bytes > 0 && op->axes && !(op->axes >> w->axes.n));
+		HOLDS(abs(op->shift) < job->n_hosts);
+	}
+	for (size_t u = 0; u < w->units.n; u++) {
+		int64_t after = 0;
+
+		HOLDS(w->units.v[u].ops && (w->ops.n == 32 || !(w->units.v[u].ops >> w->ops.n)));
+		for (size_t v = 0; v < w->units.n; v++) {
+			after += w->next[u * w->units.n + v];
+		}
+		HOLDS(after == w->units.v[u].calls && after > 0);
+	}
+}
+
 static inline void check_jobs(const struct model_fabric *f)
 {
 	for (int j = 0; j < f->n_jobs; j++) {
@@ -160,6 +185,10 @@ static inline void check_jobs(const struct model_fabric *f)
 		HOLDS(model_find_job(f, job->name) == j);
 		if (job->kind == MODEL_CIRCUITS) {
 			check_links(f, job, j);
+			continue;
+		}
+		if (job->kind == MODEL_STEP) {
+			check_step(job);
 			continue;
 		}
 		HOLDS(job->n_hosts >= 2 && job->size_bytes > 0);
