@@ -41,7 +41,9 @@ client() { # NUMBER: a line of $T/said for each of what it did and saw
 		ids=() made=()
 		for ((n = RANDOM % 6 + 1; n > 0; n--)); do
 			a=$((RANDOM % 512 + 1)) b=$((RANDOM % 512 + 513))
-			ids+=("${a}A-${b}B" "${b}A-${a}B")
+			# Of one testbed no port twice: its own `update` would move the first.
+			[[ " ${ids[*]} " == *" ${a}A-"* || " ${ids[*]} " == *" ${b}A-"* ]] ||
+				ids+=("${a}A-${b}B" "${b}A-${a}B")
 		done
 		for id in "${ids[@]}"; do
 			login "c$1" config ocs cross-connect add "$id" update && made+=("$id") || echo held
