@@ -4,6 +4,7 @@
 #define WEFT_DAEMON_CHANGE_PRIVATE_H
 
 #include "controller/daemon/change/change.h"
+#include "lib/base/vec.h"
 
 #define MAX_FINISHED 32		/* results kept for repeated request ids */
 
@@ -16,7 +17,36 @@ struct finished_change {
 	struct err err;
 };
 
-struct running_change;
+/* From the request that begins it to its end; there is one at most. */
+struct running_change {
+	struct changes *of;
+	struct plan_request *plan;	/* has the slot until the end */
+	struct change_order order;	/* a copy; without request_id it cannot be asked
+					 * for again */
+	char digest[65];	/* the plan must have it; "": any */
+	char peer[RPC_PEER_TEXT_MAX];	/* for the audit trail; "": weftd */
+	bool started;		/* the engine has it: end comes by on_applied */
+	bool cancelled;		/* before that */
+	bool is_part;		/* of a change in which others have parts */
+	struct job_rows rows;	/* for status, once committed */
+	struct host_routes *routes;	/* for hosts of this machine, then */
+	struct restore_request *restore;	/* jobs stay as they are; owned,
+						 * or NULL */
+	VEC(struct rpc_call *) watchers;
+	void (*ended)(int rc, const struct err *err, void *arg);	/* or NULL */
+	void *ended_arg;
+};
+
+/* The change that a request asks for. */
+struct change_request {
+	struct change_order order;	/* who and trace are those of the call, but of a
+					 * part; request_id is not NULL */
+	const Weft__V1__Number *expected;	/* generation, NULL: any */
+	const struct own_change *own;	/* weftd's own, or NULL */
+	struct restore_request *restore;	/* instead of jobs, or NULL */
+	bool ignore_floor;		/* no operator may be there to help */
+	bool is_part;		/* of a change in which others have parts */
+};
 
 /* The change under way as it was last heard of. Longer texts are cut. */
 struct change_latest {
@@ -78,6 +108,29 @@ struct restore_request;
 int changes_begin_restore(struct changes *c, const struct own_change *own,
 			  struct restore_request *restore, struct err *err);
 
+/* ---- running_change.c ---- */
+
+/* A call with an id: its hash is in *q. True when there is nothing more to do for it. */
+bool changes_is_answered(struct changes *all, struct rpc_call *call, const ProtobufCMessage *msg,
+			 struct change_request *q);
+/* Whether a change may begin, before anything is planned. WEFT_ESTALE: not now, or
+ * the generation is not the expected one; WEFT_EINVAL: confirm_within_ns cannot be. */
+int changes_check_free(const struct changes *all, const struct change_request *q, struct err *err);
+/* Begins it: pr and q->restore are taken over, also on error; call (may be NULL) watches it.
+ * digest: the plan must have it; "": any. WEFT_ESTALE while the fabric is frozen. */
+int changes_start(struct changes *all, struct rpc_call *call, const struct change_request *q,
+		  struct plan_request *pr, const char *digest, struct err *err);
+/* From now on the call is sent the events of the change, and its result, which ends it. */
+void changes_watch(struct running_change *c, struct rpc_call *call);
+/* The last message of a watcher, and with it the end of its call: a change that was not
+ * committed ends it with the error, and names the circuits that failed. */
+void changes_send_result(struct rpc_call *call, const struct apply_result *res, int rc,
+			 const struct err *err);
+/* Stops the change that runs: after its present step it is taken back. c may be freed. */
+void changes_stop_running(struct running_change *c, struct rpc_call *call);
+/* One that has ended, the newest first; NULL: none of those kept. */
+const struct finished_change *changes_find_finished(const struct changes *all,
+						    const char *request_id);
 /* The verdict that a change on record has come to. */
 enum apply_verdict verdict_of(const struct store_change *ch);
 
