@@ -189,7 +189,7 @@ function jobFacts(j, schedule) {
 		["no schedule is below", duration(j.bound_ns), `gap ${percent(j.gap)}`],
 		["collective", j.collective, j.algorithm],
 		["hosts", count(j.nodes), j.topology],
-		["steps", count(schedule?.steps ?? j.steps)],
+		["steps", j.step ? "–" : count(schedule?.steps ?? j.steps)],
 		["proof", j.proof],
 		["on", list(j.devices.map((d) => linkTo("device", d)))],
 	]);
@@ -198,6 +198,24 @@ function jobFacts(j, schedule) {
 function ranks(view, job) {
 	return el("ol", { class: "ranks" }, job.hosts.map((h, rank) => el("li", {},
 		el("span", { class: "number" }, rank), linkTo("host", view.picture.hosts[h][0]))));
+}
+
+// A training step: each collective with its light, the light's ports where it is new.
+function stepTable(step) {
+	const ports = (u, i) => u.light === step.uses[i - 1]?.light ? "" : step.lights[u.light - 1]
+		.shares.map((s) => `${s.axes} ${s.ports}${s.topology ? ` (${s.topology})` : ""}`).join(", ");
+	const columns = [
+		{ name: "Light", number: true, cell: (u) => u.light },
+		{ name: "Axes and ports", cell: (u) => ports(u, step.uses.indexOf(u)) },
+		{ name: "Collective", cell: (u) => u.name },
+		{ name: "Kind", cell: (u) => `${u.collective} of ${u.ranks}` },
+		{ name: "Bytes", number: true, cell: (u) => count(u.size_bytes) },
+		{ name: "Time", number: true, cell: (u) => duration(u.time_ns) },
+		{ name: "Calls", number: true, cell: (u) => count(u.calls) },
+		{ name: "Share", number: true, cell: (u) => percent(u.share) },
+	];
+
+	return table(columns, step.uses, "Collectives of the step", "None.");
 }
 
 export function jobView(view, name) {
@@ -212,7 +230,7 @@ export function jobView(view, name) {
 		badge(HEALTH[j.health] ?? "none", j.health), j.reason ? ` ${j.reason}` : ""),
 	jobFacts(j, schedule),
 	problemsOf(view, "job", name),
-	part("Schedule", drawPlayer(view, schedule)),
+	j.step ? part("Step", stepTable(j.step)) : part("Schedule", drawPlayer(view, schedule)),
 	history("rate", name),
 	job ? part("Hosts by rank", ranks(view, job)) : "",
 	eventsOf(view, "job", name)];
