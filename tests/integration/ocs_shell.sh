@@ -34,7 +34,7 @@ expect 0 "another's group" weft circuit add dut.p1 tg1.p1 --name other
 expect 1 "its port is not taken" login bed "config ocs cross-connect add 9A-2B update"
 has err "  and its owner is told" 'dut.p1 is held by .*job other'
 expect 1 "nor by another login" login second "config ocs cross-connect add 1A-10B update"
-has err "  whose circuits are the first's" 'dut.p0 is held by .*job bed-1A'
+has err "  whose circuits are the first's" 'dut.p0 is held by .*job bed-1A-ocs0'
 expect 1 "it is not deleted" login bed "config ocs cross-connect delete 2A-10B"
 has err "  and its owner is told" '2A-10B: dut.p1 is held by .*job other'
 expect 1 "nor another login's" login second "config ocs cross-connect delete 9A-1B"
@@ -112,7 +112,7 @@ tap "  are there"
 expect 0 "again" module "{$two,\"group\":\"bed\"}"
 has out "  is no change" '"added":\[\],"changed":false,"cleared_stale":\[\],'
 expect 1 "another group" module '{"cross_connects":{"3":9},"group":"late"}'
-has out "  hears who has the port" 'is held by .*job bed'
+has out "  hears who has the port" 'is held by .*job bed-ocs0'
 expect 0 "one pair less" module '{"cross_connects":{"2":10},"group":"bed"}'
 has out "  is told" '"removed":\["1A-9B","9A-1B"\]'
 expect 0 "none" module '{"cross_connects":{},"group":"bed"}'

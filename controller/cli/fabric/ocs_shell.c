@@ -5,8 +5,9 @@
  * others.
  *
  * A command is cut into words and looked up; no shell sees it. A cross-connect 29A-1B is a group of
- * circuits of its own, GROUP-29A with one circuit one-way, so that any number of scripts add and
- * delete at once and none undoes another's. What a group of another name has stays.
+ * circuits of its own, GROUP-29A-SWITCH with one circuit one-way, so that any number of scripts add
+ * and delete at once, on several switches, and none undoes another's. What a group of another name
+ * has stays.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 #define JOBS_METHOD(name) "/weft.v1.JobsService/" name
 #define MAX_WORDS 8
 #define MAX_PORT 65536
-#define MAX_GROUP (CONF_MAX_NAME - 8)	/* beside "-65536A" */
+#define MAX_GROUP (CONF_MAX_NAME - 8)	/* with the switch, beside "-65536A-" */
 
 struct ocs_shell {
 	struct cli *c;
@@ -176,10 +177,10 @@ static int release(struct ocs_shell *s, const char *name, struct err *err)
 	return r;
 }
 
-/* GROUP-29A, of which there is one circuit: another output for it is one change. */
+/* GROUP-29A-SWITCH, of which there is one circuit: another output for it is one change. */
 static const char *name_of(const struct ocs_shell *s, int in, char name[CONF_MAX_NAME + 1])
 {
-	snprintf(name, CONF_MAX_NAME + 1, "%.*s-%dA", MAX_GROUP, s->group, in);
+	snprintf(name, CONF_MAX_NAME + 1, "%s-%dA-%s", s->group, in, s->name);
 	return name;
 }
 
@@ -206,9 +207,10 @@ static int clear_output(struct ocs_shell *s, int out, struct err *err)
 
 	for (size_t i = 0; r == 0 && i < m->n_jobs; i++) {
 		const char *name = m->jobs[i]->name;
+		char own[CONF_MAX_NAME + 1];
 
 		if (strncmp(name, s->group, len) == 0 && name[len] == '-' &&
-		    strcmp(name + len + 1 + strspn(name + len + 1, "0123456789"), "A") == 0 &&
+		    strcmp(name, name_of(s, atoi(name + len + 1), own)) == 0 &&
 		    leads_to(m->jobs[i], m->port)) {
 			r = release(s, name, err);
 			n++;
@@ -388,9 +390,9 @@ int cmd_ocs_shell(struct cli *c, struct err *err)
 	for (int i = 0; i < c->argc; i++) {
 		buf_printf(&words, "%s%s", i ? " " : "", c->argv[i]);
 	}
-	if (r == 0 && (!conf_is_name(s.group) || strlen(s.group) > MAX_GROUP)) {
-		r = err_set(err, WEFT_EUSAGE, "--group: \"%.80s\" is no name of up to %d bytes",
-			    s.group, MAX_GROUP);
+	if (r == 0 && (!conf_is_name(s.group) || strlen(s.group) + strlen(s.name) > MAX_GROUP)) {
+		r = err_set(err, WEFT_EUSAGE, "--group: \"%.80s\" is no name, of up to %d bytes "
+			    "with the switch's", s.group, MAX_GROUP);
 	}
 	if (r == 0 && c->argc == 0 && !command) {
 		r = err_set(err, WEFT_EUSAGE, "there is no command: this login has no shell");

@@ -13,7 +13,8 @@ that another group has is not taken but told, with its owner.
       switch: ocs-1                       # default: WEFT_SWITCH
       lease: 8h                           # default: until it is removed
 
-The group has just these afterwards; none, and it is removed. `clear_stale`, `verify`,
+The group of that name and the switch's, bed-ocs-1, has just these afterwards; none, and it is
+removed. The switches of a testbed are so of one name, and none undoes another's. `clear_stale`, `verify`,
 `verify_retries` and `verify_delay` are taken and not needed: what is stale is weftd's to clear, and
 it reads back each circuit.
 """
@@ -66,6 +67,7 @@ def main():
     p = module.params
     group = p["group"] or os.environ.get("WEFT_GROUP") or getpass.getuser()
     switch = p["switch"] or os.environ.get("WEFT_SWITCH")
+    group = f"{group}-{switch}"
     pairs = [(str(a), str(b)) for a, b in p["cross_connects"].items()]
     wrong = [pair for pair in pairs if not all(port.isascii() and port.isdigit() for port in pair)]
     if wrong or not switch:
