@@ -254,7 +254,7 @@ make_k4 64 '--levels is for --algorithm mixed-radix' allgather --levels 4
 make_k4 64 '--rounds is for --algorithm mixed-radix and hybrid' allreduce -a swing --rounds 1
 make_k4 64 '--ports few: expected one of one all' allreduce -a swing --ports few
 make_k4 64 '--steps is for --algorithm tsmcf' all-to-all -a mcf --steps 2
-make_k4 64 '--demands is for --algorithm mcf, link-mcf, grouped, pmcf and auto' all-to-all -a disjoint \
+make_k4 64 '--demands is for --algorithm mcf, link-mcf, grouped, pmcf, tsmcf and auto' all-to-all -a disjoint \
 	--demands two.net
 make_k4 64 '--forward maybe: expected no or yes' allreduce --forward maybe
 make_k4 64 '--forward no does not go with --hop' allreduce --forward no --hop 1us
