@@ -268,6 +268,7 @@ int plan_degraded(const struct model_fabric *fabric, const struct plan_base *bas
 	 * circuits that it got when it was applied. */
 	applied.observed = base->intent;
 	applied.only = NULL;
+	applied.aim = PLAN_REPAIR;
 	applied.from_committed = true;
 	rc = plan_make(fabric, &applied, out, err);
 	for (int i = 0; rc == 0 && i < (*out)->n_jobs; i++) {

@@ -640,7 +640,7 @@ static void check_kept(const struct applied *a, const struct plan *p)
 {
 	struct plan_light *light = light_after(p);
 	struct plan_base base = { .intent = light, .observed = light };
-	struct plan *q;
+	struct plan *now, *q;
 
 	assert_string_not_equal(p->jobs[0].topology, a->whole->jobs[0].topology);
 	assert_int_equal(plan_degraded(a->f, &base, &q, NULL), 0);
@@ -657,6 +657,13 @@ static void check_kept(const struct applied *a, const struct plan *p)
 	base.aim = PLAN_OPTIMISE;
 	q = plan_of(a->f, &base);
 	assert_string_equal(q->jobs[0].topology, a->whole->jobs[0].topology);
+	plan_free(q);
+	/* What there is now is what was applied, also when another one is asked for. */
+	assert_int_equal(plan_degraded(a->f, &base, &now, NULL), 0);
+	assert_string_equal(now->jobs[0].topology, p->jobs[0].topology);
+	assert_int_equal(plan_optimise(a->f, &base, now, &q, NULL), 0);
+	assert_string_equal(q->jobs[0].topology, a->whole->jobs[0].topology);
+	plan_free(now);
 	plan_free(q);
 	base.aim = PLAN_REPAIR;
 	a->f->jobs[0].size_bytes++;
