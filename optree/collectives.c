@@ -95,7 +95,8 @@ static int make_allreduce(const struct optree_params *p, enum optree_algorithm h
 	int rc = make_reduction(p, COLL_ALLREDUCE, how, out, err);
 	bool may = (how == OPTREE_AUTO && !p->depth) || how == OPTREE_GROUPED;
 
-	if (rc || !may || grouped_make_sums(p, out->time_ns, &sums, &(struct err){ 0 })) {
+	if (rc || !may || grouped_make_sums(p, COLL_ALLREDUCE, out->time_ns, &sums,
+					    &(struct err){ 0 })) {
 		return rc;
 	}
 	/* The paper has two halves. */
@@ -106,7 +107,8 @@ static int make_allreduce(const struct optree_params *p, enum optree_algorithm h
 	return 0;
 }
 
-static int make_exchange(const struct optree_params *p, struct optree_plan *out, struct err *err)
+static int compose_all_to_all(const struct optree_params *p, struct optree_plan *out,
+			      struct err *err)
 {
 	struct compose_shape shape;
 	struct optree_sym s;
@@ -124,10 +126,27 @@ static int make_exchange(const struct optree_params *p, struct optree_plan *out,
 		out->level[j].items = 0;
 		out->level[j].subsets = 0;
 	}
+	return 0;
+}
+
+/* An all-to-all: composed, or relayed by groups where that is faster. */
+static int make_exchange(const struct optree_params *p, enum optree_algorithm how,
+			 struct optree_plan *out, struct err *err)
+{
+	struct optree_plan groups = { 0 };
+	int rc = how == OPTREE_GROUPED
+			 ? grouped_make_sums(p, COLL_ALLTOALL, INT64_MAX, out, err)
+			 : compose_all_to_all(p, out, err);
+
+	if (!rc && how == OPTREE_AUTO && !grouped_make_sums(p, COLL_ALLTOALL, out->time_ns, &groups,
+							    &(struct err){ 0 })) {
+		optree_plan_fini(out);
+		*out = groups;
+	}
 	/* As published, OpTree is an all-gather. */
 	out->optree_time_ns = 0;
 	out->closed_form_steps = 0;
-	return 0;
+	return rc;
 }
 
 static int make_broadcast(const struct optree_params *p, int root,
@@ -152,11 +171,13 @@ int optree_collective(const struct optree_params *p, enum coll_kind kind, int ro
 	} else if (kind == COLL_REDUCE_SCATTER || kind == COLL_ALLREDUCE) {
 		rc = kind == COLL_ALLREDUCE ? make_allreduce(p, how, out, err)
 					    : make_reduction(p, kind, how, out, err);
-	} else if (how != OPTREE_AUTO && how != OPTREE_COMPOSED) {
-		rc = err_set(err, WEFT_EUNSUPPORTED, "%s by %s: not supported, only composed",
-			     coll_kind_name(kind), optree_algorithm_name(how));
+	} else if (how != OPTREE_AUTO && how != OPTREE_COMPOSED &&
+		   (how != OPTREE_GROUPED || kind != COLL_ALLTOALL)) {
+		rc = err_set(err, WEFT_EUNSUPPORTED, "%s by %s: not supported, only composed%s",
+			     coll_kind_name(kind), optree_algorithm_name(how),
+			     kind == COLL_ALLTOALL ? " or grouped" : "");
 	} else if (kind == COLL_ALLTOALL) {
-		rc = make_exchange(p, out, err);
+		rc = make_exchange(p, how, out, err);
 	} else {
 		rc = make_broadcast(p, root, out, err);
 	}

@@ -180,7 +180,7 @@ int optree_make(const struct optree_params *p, enum optree_algorithm how,
 /*
  * Any collective; shard_bytes is what one rank owns, in all-to-all what one
  * rank has for another. root: of a broadcast, on a line anywhere.
- * WEFT_EUNSUPPORTED: all-to-all and broadcast are composed only.
+ * WEFT_EUNSUPPORTED: all-to-all is composed or grouped, broadcast composed only.
  */
 int optree_collective(const struct optree_params *p, enum coll_kind kind, int root,
 		      enum optree_algorithm how, struct optree_plan *out, struct err *err);

@@ -382,7 +382,8 @@ int grouped_build(const struct optree_params *p, const struct grouped_shape *sha
 		if (rc) {
 			return rc;
 		}
-		if (shape->sums && (int)i == shape->stages && out->rounds.v[i].slots > 1) {
+		if (shape->sums && !shape->pieces && (int)i == shape->stages &&
+		    out->rounds.v[i].slots > 1) {
 			return err_set(err, WEFT_ELIMIT, "sums are exchanged in one step");
 		}
 		if (out->steps > COLL_MAX_STEPS) {

@@ -66,6 +66,28 @@ static int write_part(struct writer *w, int group, struct coll_xfer *t)
 	return rc;
 }
 
+/* Pieces of an all-to-all: of a group for others, for another one, or of others for the group. */
+static int write_pieces(struct writer *w, const struct grouped_stage *s, int group, int to,
+			struct coll_xfer *t)
+{
+	int first = s->first[group], end = s->first[group + 1], n = w->g->n, rc = 0;
+	int level = w->round->level, stages = w->g->shape.stages;
+
+	t->op = COLL_OP_COPY;
+	for (int i = first; i < end; i++) {
+		for (int k = 0; k < n && !rc; k++) {
+			if (level == stages ? k < s->own[to] || k >= s->own_end[to]
+					    : k >= first && k < end) {
+				continue;
+			}
+			t->origin = place(w, level > stages ? k : i);
+			t->dest = place(w, level > stages ? i : k);
+			rc = coll_add(w->ring.out, t, w->err);
+		}
+	}
+	return rc;
+}
+
 /* A group's items, but for those that the sink has, or the whole vector. */
 static int write_hop(void *data, const struct grouped_hop *h)
 {
@@ -82,6 +104,9 @@ static int write_hop(void *data, const struct grouped_hop *h)
 
 	if (w->g->shape.owners) {
 		return write_part(w, h->group, &t);
+	}
+	if (w->g->shape.pieces) {
+		return write_pieces(w, s, h->group, to, &t);
 	}
 	for (t.origin = 0; t.origin < w->g->n && sums && !rc; t.origin++) {
 		rc = coll_add(w->ring.out, &t, w->err);
@@ -128,8 +153,10 @@ static int write_rounds(struct writer *w)
 static int check_size(const struct optree_groups *g, struct err *err)
 {
 	int64_t groups = g->stage[g->shape.stages].count;
-	int64_t transfers = (int64_t)g->n * (g->shape.sums ? 2 * g->n + groups * groups
-							   : g->n + g->shape.stages);
+	int64_t transfers = (int64_t)g->n * (g->shape.pieces
+						     ? (int64_t)g->n * (2 * g->shape.stages + 1)
+					     : g->shape.sums ? 2 * g->n + groups * groups
+							     : g->n + g->shape.stages);
 
 	if (g->shape.owners) {
 		transfers = 2 * (int64_t)g->n * g->n * g->shape.owners + 2 * (int64_t)g->paths.n;
@@ -147,7 +174,8 @@ int grouped_expand(const struct optree_groups *g, const struct optree_params *p,
 		   struct coll_sched **out, struct err *err)
 {
 	struct writer w = { .g = g, .mirror = mirror, .ring.p = p, .err = err };
-	enum coll_kind kind = g->shape.sums || g->shape.owners ? COLL_ALLREDUCE : COLL_ALLGATHER;
+	enum coll_kind kind = g->shape.pieces ? COLL_ALLTOALL
+			    : g->shape.sums || g->shape.owners ? COLL_ALLREDUCE : COLL_ALLGATHER;
 	int rc = check_size(g, err);
 
 	*out = NULL;

@@ -39,6 +39,7 @@ struct grouped_owner {
 struct grouped_shape {
 	bool sums;		/* an all-reduce of whole vectors: summed in each group, sums
 				 * exchanged by all groups, and sent back the same way */
+	bool pieces;		/* beside sums: an all-to-all, of which pieces go these ways */
 	int owners;		/* levels of an all-reduce by owners (owners.c), else 0 */
 	struct grouped_owner owner[GROUPED_OWNERS];
 	int stages;
@@ -49,7 +50,7 @@ struct grouped_shape {
 };
 
 /* A lightpath of one step: `items` units of items on colours first..first+width-1
- * of its direction. Those of one round and kind are about equally long. */
+ * (all-to-all: of pieces) of its direction. Those of one round and kind are about equally long. */
 struct grouped_path {
 	int32_t src, len, kind;
 	uint8_t dir;
@@ -105,11 +106,12 @@ struct grouped_hop {
 	int32_t src, len;
 };
 
-/* The stage whose groups move in a round. */
+/* The stage whose groups move in a round; the last one in an exchange only. */
 const struct grouped_stage *grouped_stage_of(const struct optree_groups *g,
 					     const struct grouped_round *r);
 
-/* Units that a hop carries: those of the group that its sink does not have. */
+/* Units that a hop carries: those of the group that its sink does not have; of an all-to-all the
+ * pieces that its group has for others, or others for it. */
 int64_t grouped_items(const struct optree_groups *g, const struct grouped_stage *s,
 		      const struct grouped_hop *h);
 
@@ -175,11 +177,11 @@ int grouped_expand(const struct optree_groups *g, const struct optree_params *p,
 int grouped_best(const struct optree_params *p, int reach, int64_t limit_ns,
 		 struct optree_groups *out, struct err *err);
 
-/* The all-reduce of whole vectors or by owners; otherwise as grouped_make(). */
-int grouped_make_sums(const struct optree_params *p, int64_t limit_ns, struct optree_plan *out,
-		      struct err *err);
-int grouped_best_sums(const struct optree_params *p, int reach, int64_t limit_ns,
-		      struct optree_groups *out, struct err *err);
+/* The all-reduce of whole vectors or by owners, or the all-to-all; otherwise as grouped_make(). */
+int grouped_make_sums(const struct optree_params *p, enum coll_kind kind, int64_t limit_ns,
+		      struct optree_plan *out, struct err *err);
+int grouped_best_sums(const struct optree_params *p, enum coll_kind kind, int reach,
+		      int64_t limit_ns, struct optree_groups *out, struct err *err);
 
 /* The all-gather, as optree_make(); faster than limit_ns, or WEFT_EUNSUPPORTED, as for a
  * line. With overlap every step counts a retuning. Without a bound. */

@@ -77,7 +77,7 @@ static void set_owner_levels(const struct optree_groups *g, struct optree_plan *
 	}
 }
 
-/* The levels of an all-reduce of sums: stages, exchange, stages back. */
+/* The levels of sums or pieces: stages, exchange, stages back. */
 static void set_sum_levels(const struct optree_groups *g, struct optree_plan *out)
 {
 	int stages = g->shape.stages, groups = g->stage[stages].count;
@@ -138,18 +138,18 @@ int grouped_make(const struct optree_params *p, int64_t limit_ns, struct optree_
 	return 0;
 }
 
-int grouped_make_sums(const struct optree_params *p, int64_t limit_ns, struct optree_plan *out,
-		      struct err *err)
+int grouped_make_sums(const struct optree_params *p, enum coll_kind kind, int64_t limit_ns,
+		      struct optree_plan *out, struct err *err)
 {
 	struct optree_groups g;
 	int reach, rc;
 
 	if ((rc = part_supports(p, OPTREE_GROUPED, err)) || (rc = make_reach(p, &reach, err)) ||
-	    (rc = grouped_best_sums(p, reach, limit_ns, &g, err)) ||
+	    (rc = grouped_best_sums(p, kind, reach, limit_ns, &g, err)) ||
 	    (rc = make_plan(p, &g, out, err))) {
 		return rc;
 	}
 	set_sum_levels(&g, out);
-	out->kind = COLL_ALLREDUCE;
+	out->kind = kind;
 	return 0;
 }

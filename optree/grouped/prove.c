@@ -77,10 +77,10 @@ static bool takes_room(struct replay *v, const struct grouped_hop *h, int64_t it
 static int gather_hop(void *data, const struct grouped_hop *h)
 {
 	struct replay *v = data;
-	const struct grouped_stage *s = &v->g->stage[v->round->level];
+	const struct grouped_stage *s = grouped_stage_of(v->g, v->round);
 	int to = end_of(v->g->n, h->src, h->dir, h->len);
 
-	if (v->g->shape.sums && v->holder[to] != to) {
+	if (v->g->shape.sums && !v->g->shape.pieces && v->holder[to] != to) {
 		v->fault = "a contribution is summed twice";
 		return WEFT_EVERIFY;
 	}
@@ -124,14 +124,15 @@ static int sum_hop(void *data, const struct grouped_hop *h)
 	int stages = v->g->shape.stages, to = end_of(v->g->n, h->src, h->dir, h->len);
 	uint16_t *own;
 
-	if (v->round->level < stages) {
+	if (v->round->level < stages || (v->g->shape.pieces && v->round->level > stages)) {
 		return gather_hop(data, h);
 	}
-	if (!takes_room(v, h, v->g->n)) {
+	if (!takes_room(v, h, grouped_items(v->g, groups(v), h))) {
 		v->fault = "no lightpath for it";
 	} else if (v->round->level == stages) {
 		own = v->have + (size_t)h->group * v->g->n;
-		v->fault = own[h->src] != 1 || own[to] || v->round->slots > 1
+		v->fault = own[h->src] != 1 || own[to] ||
+					     (v->round->slots > 1 && !v->g->shape.pieces)
 			? "no sum of a group, or twice" : NULL;
 		own[to] = v->number;
 	} else {
@@ -321,8 +322,10 @@ static int check_arrived(const struct replay *v, struct err *err)
 	size_t n = (size_t)v->g->n;
 
 	for (size_t k = 0; k < n && v->g->shape.sums; k++) {
-		if (!v->full[k]) {
-			return err_set(err, WEFT_EVERIFY, "the sum does not arrive at rank %zu", k);
+		if (v->g->shape.pieces ? v->holder[k] != (int)k : !v->full[k]) {
+			return err_set(err, WEFT_EVERIFY, "%s arrive at rank %zu",
+				       v->g->shape.pieces ? "its pieces do not"
+							  : "the sum does not", k);
 		}
 	}
 	for (size_t k = 0; k < (size_t)v->pieces * n && !v->g->shape.sums; k++) {

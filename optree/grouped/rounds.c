@@ -82,7 +82,10 @@ static void stage_init(struct optree_groups *g, int k, int count)
 const struct grouped_stage *grouped_stage_of(const struct optree_groups *g,
 					     const struct grouped_round *r)
 {
-	return &g->stage[r->level < g->shape.stages ? r->level : g->shape.stages];
+	int stages = g->shape.stages;
+
+	return &g->stage[r->level < stages ? r->level
+			 : g->shape.sums ? 2 * stages - r->level : stages];
 }
 
 int64_t grouped_items(const struct optree_groups *g, const struct grouped_stage *s,
@@ -96,11 +99,15 @@ int64_t grouped_items(const struct optree_groups *g, const struct grouped_stage 
 
 		return part.end - part.first;
 	}
-	if (g->shape.sums) {
+	if (g->shape.sums && !g->shape.pieces) {
 		return g->n;
 	}
 	first = s->first[h->group];
 	end = s->first[h->group + 1];
+	if (g->shape.pieces) {
+		return (int64_t)(end - first) * (s == &g->stage[g->shape.stages]
+				? s->own_end[to] - s->own[to] : g->n - (end - first));
+	}
 	return end - first - (to >= first && to < end ? s->own_end[to] - s->own[to] : 0);
 }
 

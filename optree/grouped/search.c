@@ -28,6 +28,7 @@ struct step {			/* to a number of copies, or a distance */
 
 struct group_search {
 	const struct optree_params *p;
+	enum coll_kind kind;
 	int n, reach;
 	int64_t w;
 	double item_ns;
@@ -240,16 +241,22 @@ static double stage_ns(const struct group_search *s, int before, int after, doub
 	return (double)s->p->alpha_ns + items / (double)(s->w / side) * s->item_ns;
 }
 
-/* The stages of gathering, of about equal numbers of members; of sums of so
- * many items, 0: what members have adds up. */
-static double gather_ns(const struct group_search *s, int groups, int sums,
-			struct grouped_shape *x)
+/* Items that one of so many groups sends when it is gathered. */
+static double gathered(const struct group_search *s, int groups)
+{
+	double size = ceil((double)s->n / groups);
+
+	return s->kind == COLL_ALLREDUCE ? s->n
+	     : s->kind == COLL_ALLTOALL ? size * (s->n - size) : size;
+}
+
+/* The stages of gathering, of about equal numbers of members. */
+static double gather_ns(const struct group_search *s, int groups, struct grouped_shape *x)
 {
 	double best = INFINITY;
 
 	for (int stages = 1; stages <= GROUPED_STAGES; stages++) {
 		double members = pow((double)s->n / groups, 1.0 / stages), t = 0;
-		double items = sums ? sums : 1;
 		struct grouped_shape y = { .stages = stages };
 		int before = s->n;
 
@@ -257,8 +264,7 @@ static double gather_ns(const struct group_search *s, int groups, int sums,
 			int count = k + 1 == stages ? groups
 					: (int)lround(s->n / pow(members, k + 1));
 
-			t += stage_ns(s, before, count, items);
-			items = sums ? sums : ceil((double)s->n / count);
+			t += stage_ns(s, before, count, gathered(s, before));
 			y.groups[k] = before = count;
 		}
 		if (t < best) {
@@ -273,7 +279,7 @@ static double gather_ns(const struct group_search *s, int groups, int sums,
 static void try_groups(struct group_search *s, int groups)
 {
 	struct grouped_shape x = { 0 }, best = { .estimate_ns = (double)s->limit_ns };
-	double t = gather_ns(s, groups, 0, &x);
+	double t = gather_ns(s, groups, &x);
 
 	s->groups = groups;
 	s->per_group = (double)s->n / groups;
@@ -380,7 +386,7 @@ int grouped_best(const struct optree_params *p, int reach, int64_t limit_ns,
 {
 	size_t n = (size_t)p->n + 1;
 	struct group_search s = {
-		.p = p, .n = p->n, .reach = reach, .w =
+		.p = p, .kind = COLL_ALLGATHER, .n = p->n, .reach = reach, .w =
 			(int64_t)tree_ring(p).channels * tree_ring(p).fibres,
 		.item_ns = (double)p->shard_bytes * 8e9 / (double)p->channel_bps,
 		.limit_ns = limit_ns,
@@ -396,18 +402,22 @@ int grouped_best(const struct optree_params *p, int reach, int64_t limit_ns,
 	return rc;
 }
 
-/* Vectors summed in groups, and the sums of so many groups exchanged. */
+/* Vectors summed in groups, and the sums of so many groups exchanged; or pieces. */
 static void try_sums(struct group_search *s, int groups)
 {
 	struct grouped_shape x = { 0 };
-	int64_t load = ((int64_t)groups * groups + 7) / 8;
-	double t = groups < s->n ? 2 * gather_ns(s, groups, s->n, &x) : 0;
+	int64_t load = ((int64_t)groups * groups + 7) / 8, slots = (load + s->w - 1) / s->w;
+	double t = groups < s->n ? 2 * gather_ns(s, groups, &x) : 0;
+	double size = ceil((double)s->n / groups);
 
-	if (load > s->w) {
+	x.pieces = s->kind == COLL_ALLTOALL;
+	if (slots > 1 && !x.pieces) {
 		return;		/* a sum must not have another one's when it is sent */
 	}
+	load = (load + slots - 1) / slots;
 	if (groups > 1) {
-		t += (double)s->p->alpha_ns + s->n * s->item_ns / (double)(s->w / load);
+		t += (double)slots * ((double)s->p->alpha_ns + (x.pieces ? size * size : s->n) *
+				      s->item_ns / (double)(s->w / load));
 	}
 	x.sums = true;
 	x.estimate_ns = t;
@@ -493,11 +503,11 @@ static void try_owners(struct group_search *s, struct grouped_shape *x, int part
 	}
 }
 
-int grouped_best_sums(const struct optree_params *p, int reach, int64_t limit_ns,
-		      struct optree_groups *out, struct err *err)
+int grouped_best_sums(const struct optree_params *p, enum coll_kind kind, int reach,
+		      int64_t limit_ns, struct optree_groups *out, struct err *err)
 {
 	struct group_search s = {
-		.p = p, .n = p->n, .reach = reach, .limit_ns = limit_ns,
+		.p = p, .kind = kind, .n = p->n, .reach = reach, .limit_ns = limit_ns,
 		.w = (int64_t)tree_ring(p).channels * tree_ring(p).fibres,
 		.item_ns = (double)p->shard_bytes * 8e9 / (double)p->channel_bps,
 	};
@@ -509,7 +519,7 @@ int grouped_best_sums(const struct optree_params *p, int reach, int64_t limit_ns
 	}
 	try_sums(&s, s.n);
 	rc = build_all(&s, out, err);
-	if (!rc) {
+	if (!rc && kind == COLL_ALLREDUCE) {
 		try_owners(&s, &(struct grouped_shape){ 0 }, 1, s.n);
 		rc = build_all(&s, out, err);
 	}

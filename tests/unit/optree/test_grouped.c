@@ -52,7 +52,7 @@ static void check_simulated(const struct optree_params *p, const struct optree_p
 static void any_ring(void **state)
 {
 	static const enum coll_kind kinds[] = {
-		COLL_ALLGATHER, COLL_REDUCE_SCATTER, COLL_ALLREDUCE };
+		COLL_ALLGATHER, COLL_REDUCE_SCATTER, COLL_ALLREDUCE, COLL_ALLTOALL };
 	struct rng rng;
 
 	(void)state;
@@ -64,7 +64,7 @@ static void any_ring(void **state)
 		struct optree_plan plan;
 
 		p.span_delay_ns = k % 4 == 3 ? 700 : 0;
-		make(&p, kinds[k % 3], &plan);
+		make(&p, kinds[k % 4], &plan);
 		assert_int_equal(plan.algorithm, OPTREE_GROUPED);
 		expand(&p, &plan);
 		if (!p.span_delay_ns) {
@@ -394,13 +394,56 @@ static void faults_of_owners_are_found(void **state)
 	}
 }
 
-/* What two halves or sums of whole vectors took (ns), and what is taken at most. */
-static void small_allreduces_are_fast(void **state)
+/* Pieces that are relayed by the middle of their groups, in one, two and three stages: a level
+ * left out or made twice, an exchange of less, and a piece that goes the wrong way. */
+static void faults_of_relayed_pieces_are_found(void **state)
+{
+	static const struct grouped_shape shapes[] = {
+		{ .sums = true, .pieces = true, .stages = 1, .groups = { 5 } },
+		{ .sums = true, .pieces = true, .stages = 2, .groups = { 17, 4 } },
+		{ .sums = true, .pieces = true, .stages = 3, .groups = { 25, 9, 3 } },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(shapes) / sizeof(shapes[0]); k++) {
+		struct optree_params p = params(51, 8, 64);
+		int stages = shapes[k].stages;
+		struct optree_groups g;
+		struct grouped_round keep;
+		struct err err;
+
+		assert_int_equal(grouped_build(&p, &shapes[k], true, &g, &err), 0);
+		assert_int_equal(grouped_verify(&g, &err), 0);
+		assert_int_equal(g.rounds.n, 2 * stages + 1);
+		keep = g.rounds.v[2 * stages];
+		g.rounds.v[2 * stages] = g.rounds.v[2 * stages - 1];
+		names(&g, stages == 1 ? "no lightpath" : "from where it is not");
+		g.rounds.v[2 * stages] = keep;
+		g.rounds.n--;
+		names(&g, "its pieces do not arrive");
+		g.rounds.n++;
+		g.paths.v[g.rounds.v[stages].path].items--;
+		names(&g, "no lightpath");
+		g.paths.v[g.rounds.v[stages].path].items++;
+		keep = g.rounds.v[stages];
+		g.rounds.v[stages] = g.rounds.v[0];
+		names(&g, "gathered from where it is not");
+		g.rounds.v[stages] = keep;
+		assert_int_equal(grouped_verify(&g, &err), 0);
+		grouped_fini(&g);
+	}
+}
+
+/* What levels took (ns; of four all-to-alls), or two halves and sums of whole vectors (of
+ * all-reduces), and what is taken at most. */
+static void small_vectors_are_fast(void **state)
 {
 	static const struct {
 		int n, w;
 		int64_t bytes, before, most;
 	} rows[] = {
+		{ 1024, 64, 64, 430941, 127404 }, { 1024, 64, 4000, 2333760, 2093000 },
+		{ 256, 16, 64, 307412, 88082 }, { 64, 4, 64, 251690, 103252 },
 		{ 16, 64, 64, 50026, 25200 }, { 41, 64, 64, 100100, 76000 },
 		{ 256, 64, 64, 200400, 78000 }, { 1024, 64, 64, 501000, 96000 },
 		{ 16, 16, 4000, 79800, 54300 }, { 64, 64, 4000, 87800, 67100 },
@@ -414,8 +457,8 @@ static void small_allreduces_are_fast(void **state)
 		struct optree_plan plan;
 		struct err err;
 
-		assert_int_equal(optree_collective(&p, COLL_ALLREDUCE, 0, OPTREE_AUTO, &plan, &err),
-				 0);
+		assert_int_equal(optree_collective(&p, k < 4 ? COLL_ALLTOALL : COLL_ALLREDUCE, 0,
+						   OPTREE_AUTO, &plan, &err), 0);
 		assert_true(plan.time_ns <= rows[k].before);
 		assert_true(plan.time_ns <= rows[k].most);
 		optree_plan_fini(&plan);
@@ -437,7 +480,8 @@ int main(void)
 		cmocka_unit_test(sums_and_owners),
 		cmocka_unit_test(owners_stay_in_reach),
 		cmocka_unit_test(faults_of_owners_are_found),
-		cmocka_unit_test(small_allreduces_are_fast),
+		cmocka_unit_test(faults_of_relayed_pieces_are_found),
+		cmocka_unit_test(small_vectors_are_fast),
 	};
 
 	return cmocka_run_group_tests_name("optree/grouped", tests, NULL, NULL);
