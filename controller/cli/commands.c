@@ -255,6 +255,8 @@ static const struct cli_command job_commands[] = {
 	  "circuits are gone", NULL, NULL, 1, 1, false, cmd_job_release },
 	{ "list", NULL, "[JOB]", "List requested jobs", NULL,
 	  job_list_options, 0, 1, false, cmd_job_list },
+	{ "light", NULL, "JOB COLLECTIVE", "Give a training step the light of one of its "
+	  "collectives; waits until it is there", NULL, NULL, 2, 2, false, cmd_job_light },
 	GROUP_END,
 };
 
@@ -365,8 +367,8 @@ const struct cli_command cli_root[] = {
 	  circuit_commands, NULL, 0, 0, false, NULL },
 	{ "ocs-shell", NULL, "[COMMAND...]", "Answer commands of a SONiC optical switch, for an "
 	  "SSH login", NULL, ocs_shell_options, 0, 8, false, cmd_ocs_shell },
-	{ "job", NULL, "", "Request, release and list jobs", job_commands, NULL, 0, 0,
-	  false, NULL },
+	{ "job", NULL, "", "Request, release and list jobs, change their light",
+	  job_commands, NULL, 0, 0, false, NULL },
 	{ "device", NULL, "", "Devices and drivers", device_commands, NULL, 0,
 	  0, false, NULL },
 	{ "emulate", NULL, "FABRIC", "Emulate the devices of a fabric "

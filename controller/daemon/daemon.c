@@ -40,7 +40,7 @@
 #define NS_PER_MS 1000000
 #define GRACE_MS 2000
 #define MIB ((size_t)1 << 20)
-#define N_ROUTES 29
+#define N_ROUTES 30
 #define MAX_CONNECTIONS 512
 
 struct daemon {
@@ -99,9 +99,9 @@ static const struct route {
 #define FABRIC(name, req, res, streams, fn, ...) \
 	ROUTE("weft.v1.FabricService", name, weft__v1__##req, weft__v1__##res, \
 	      streams, fn, __VA_ARGS__)
-#define JOBS(name, req, res, streams, fn) \
+#define JOBS(name, req, res, streams, fn, ...) \
 	ROUTE("weft.v1.JobsService", name, weft__v1__##req, weft__v1__##res, \
-	      streams, fn, PART(jobs))
+	      streams, fn, __VA_ARGS__)
 #define HEALTH(name, streams, fn) \
 	ROUTE("grpc.health.v1.Health", name, \
 	      grpc__health__v1__health_check_request, \
@@ -142,11 +142,13 @@ static const struct route {
 	FABRIC("GetPicture", get_picture_request, get_picture_response, SERVER_STREAMING, picture,
 	       VIEWS),
 	JOBS("RequestJob", request_job_request, request_job_response, SERVER_STREAMING,
-	     request_job),
+	     request_job, PART(jobs)),
 	JOBS("ReleaseJob", release_job_request, release_job_response, SERVER_STREAMING,
-	     release_job),
-	JOBS("ListJobs", list_jobs_request, list_jobs_response, UNARY, list_jobs),
-	JOBS("RenewJob", renew_job_request, renew_job_response, UNARY, renew_job),
+	     release_job, PART(jobs)),
+	JOBS("ListJobs", list_jobs_request, list_jobs_response, UNARY, list_jobs, PART(jobs)),
+	JOBS("RenewJob", renew_job_request, renew_job_response, UNARY, renew_job, PART(jobs)),
+	JOBS("SetLight", set_light_request, set_light_response, SERVER_STREAMING, set_light,
+	     PART(changes)),
 	HEALTH("Check", UNARY, health_check),
 	HEALTH("Watch", SERVER_STREAMING, health_watch),
 	REFLECTION("v1"), REFLECTION("v1alpha"),

@@ -293,6 +293,7 @@ struct plan_job {
 	struct plan_path *paths;	/* switches: those that are new, by arc */
 	struct workload_plan *step;	/* of a training step, whose schedule above has
 					 * no transfers; NULL: one collective */
+	int light;			/* of step, that the circuits are of */
 	struct mcf *flow;		/* of an all-to-all, to go on from;
 					 * NULL: none */
 	struct plan_job_loss *loss;		/* by its dark circuits, or of a ring by
@@ -372,6 +373,12 @@ struct plan {
 	int n_gains;
 	struct plan_gain *gains;	/* of all jobs, then of those that end */
 };
+
+/* Makes the light of a step's collective the one that its job has, in plan_base.topologies, which
+ * is replaced. WEFT_ENOTFOUND: no such job or collective; WEFT_EINVAL: its light stays still.
+ * O(text). */
+int plan_set_light(const struct model_fabric *f, const char *job, const char *collective,
+		   char **topologies, struct err *err);
 
 /* What stays lit at the part that is to be emptied (base->evacuated): circuits of weft's, and
  * jobs on rings, whose light has no other way. `base` is what the plan was made from; 0

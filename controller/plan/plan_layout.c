@@ -315,7 +315,8 @@ static const struct layout job_layout = {
 	       LIST(plan_job, circuits, n_circuits, &circuit_layout),
 	       NUMBER(plan_job, n_moves), NUMBER(plan_job, moves_bound),
 	       LIST(plan_job, paths, n_paths, &path_layout),
-	       MAYBE(plan_job, step, &step_layout), OTHER(plan_job, flow, &flow),
+	       MAYBE(plan_job, step, &step_layout), NUMBER(plan_job, light),
+	       OTHER(plan_job, flow, &flow),
 	       MAYBE(plan_job, loss, &job_loss_layout)) };
 
 #define XCS(list) LIST(plan_device, list, n_##list, &plan_xc_layout)
@@ -633,7 +634,8 @@ static int check_job(const struct plan *p, int i, struct err *err)
 	    !pj->algorithm || !is_placed(pj->sched) || (pj->loss && !is_placed(pj->loss->sched))) {
 		return refuse(err, "a job");
 	}
-	if (!has_step(&f->jobs[i], pj->step)) {
+	if (!has_step(&f->jobs[i], pj->step) ||
+	    (pj->step && !is_index(pj->light, (int)pj->step->lights.n))) {
 		return refuse(err, "a step");
 	}
 	for (int k = 0; k < pj->n_circuits; k++) {

@@ -190,6 +190,22 @@ static void put_work(const struct model_job *job, struct buf *out)
 		   (long long)job->size_bytes);
 }
 
+/* The light of a step as it is recorded: a collective that it serves, and the time of a change. */
+static void put_light(const struct model_job *job, const struct plan_job *pj, struct buf *out)
+{
+	const struct workload_plan *step = pj->step;
+
+	for (size_t i = 0; i < step->uses.n; i++) {
+		if (step->uses.v[i].light == pj->light) {
+			put_work(job, out);
+			buf_printf(out, "%d\t%s %lld\n", pj->light + 1,
+				   job->workload->ops.v[step->uses.v[i].op].name,
+				   (long long)step->change_ns);
+			return;
+		}
+	}
+}
+
 void plan_put_topologies(const struct plan_base *base, struct plan *p)
 {
 	struct buf b = { 0 };
@@ -200,6 +216,8 @@ void plan_put_topologies(const struct plan_base *base, struct plan *p)
 		if (pj->choice) {
 			put_work(&p->fabric->jobs[pj->job], &b);
 			buf_printf(&b, "%d\t%s\n", pj->choice->ports, pj->topology);
+		} else if (pj->step && pj->step->lights.n > 1) {
+			put_light(&p->fabric->jobs[pj->job], pj, &b);
 		}
 	}
 	if (base->restore && base->topologies) {
@@ -209,26 +227,66 @@ void plan_put_topologies(const struct plan_base *base, struct plan *p)
 	buf_fini(&b);
 }
 
-char *plan_kept_topology(const struct plan_ctx *ctx, int job, int *ports)
+/* Behind the work of the job in its line of the text; NULL: it has none. */
+static const char *find_kept(const char *topologies, const struct model_job *job)
 {
-	const char *line = ctx->base->topologies;
+	const char *line = topologies;
 	struct buf work = { 0 };
-	char *expr = NULL, *end;
 
-	put_work(&ctx->fabric->jobs[job], &work);
+	put_work(job, &work);
 	while (line && strncmp(line, buf_cstr(&work), work.len) != 0) {
 		line = strchr(line, '\n');
 		line = line && line[1] ? line + 1 : NULL;
 	}
-	if (line) {
-		*ports = (int)strtol(line + work.len, &end, 10);
+	line = line ? line + work.len : NULL;
+	buf_fini(&work);
+	return line;
+}
+
+char *plan_kept_topology(const struct plan_ctx *ctx, int job, int *ports)
+{
+	const char *kept = find_kept(ctx->base->topologies, &ctx->fabric->jobs[job]);
+	char *expr = NULL, *end;
+
+	if (kept) {
+		*ports = (int)strtol(kept, &end, 10);
 		if (*ports > 0 && *end == '\t') {
 			expr = x_dup(end + 1);
 			expr[strcspn(expr, "\n")] = '\0';
 		}
 	}
-	buf_fini(&work);
 	return expr;
+}
+
+int plan_set_light(const struct model_fabric *f, const char *job, const char *collective,
+		   char **topologies, struct err *err)
+{
+	const struct model_job *j = f->jobs;
+	const char *kept, *op, *time;
+	struct buf b = { 0 };
+
+	while (j < f->jobs + f->n_jobs && strcmp(j->name, job) != 0) {
+		j++;
+	}
+	if (j == f->jobs + f->n_jobs) {
+		return err_set(err, WEFT_ENOTFOUND, "no job %s", job);
+	}
+	if (j->kind != MODEL_STEP || workload_find_op(j->workload, collective) < 0) {
+		return err_set(err, WEFT_ENOTFOUND, "job %s is no step with a collective %s", job,
+			       collective);
+	}
+	kept = find_kept(*topologies, j);
+	op = kept ? strchr(kept, '\t') : NULL;
+	time = op ? strchr(op, ' ') : NULL;
+	if (!time) {
+		return err_set(err, WEFT_EINVAL, "the light of job %s stays still: it is the same "
+			       "for all its collectives", job);
+	}
+	buf_add(&b, *topologies, (size_t)(op + 1 - *topologies));
+	buf_printf(&b, "%s%s", collective, time);
+	free(*topologies);
+	*topologies = buf_steal(&b);
+	return 0;
 }
 
 bool plan_is_empty(const struct plan *p)

@@ -656,6 +656,7 @@ void msg_job_init(struct msg_job *j, const struct plan *p, int job)
 	}
 	if (pj->step) {
 		msg_step_init(&j->step, mj->workload, pj->step);
+		j->step.m.lit = pj->light + 1;
 		out->step = &j->step.m;
 	}
 	fill_rate(j, p, pj);

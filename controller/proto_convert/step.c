@@ -149,6 +149,7 @@ static void note_step(struct out *o, const char *job, const Weft__V1__PlanJob *j
 		out_note(o, "job %s: a step takes %s, of which %lld changes of light of %s each",
 			 job, step, (long long)s->changes,
 			 unit_human(UNIT_NS, (double)s->change_ns, each, sizeof(each)));
+		out_note(o, "job %s: its circuits are those of light %d", job, s->lit);
 	}
 	if (s->changes > 0 && s->still_ns) {
 		out_note(o, "job %s: light that stays still takes %s", job,

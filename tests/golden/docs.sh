@@ -50,7 +50,7 @@ END
 
 # Those of the list below need devices, a daemon or namespaces (other tests
 # have these, configs/demo/run those of README), or minutes.
-needs_more="^weft (emulate|plan|apply|status|verify|testbed|bringup|circuit|import)|--job|--hosts|run reduce|n 2-2000"
+needs_more="^weft (emulate|plan|apply|status|verify|testbed|bringup|circuit|import|job)|--job|--hosts|run reduce|n 2-2000"
 cd "$T" || exit 1
 ran=0
 while IFS= read -r command; do

@@ -164,6 +164,8 @@ const TESTS = {
 		assert.strictEqual(list.jobs.length, 1);
 		const [renewed] = await ask(jobs, "RenewJob", { name: "js", duration_ns: 1e12 });
 		assert.strictEqual(renewed.job.name, "js");
+		assert.strictEqual(await codeOf(ask(jobs, "SetLight",
+			{ job: "js", collective: "sync" })), code.NOT_FOUND);
 		const over = await ask(jobs, "ReleaseJob", { name: "js" });
 		assert(["JOB_STATE_ENDED", "JOB_STATE_FAILED"].includes(over.at(-1).job.state), over);
 		assert.strictEqual(await codeOf(ask(jobs, "ReleaseJob", { name: "js" })),

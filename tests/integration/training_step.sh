@@ -10,10 +10,12 @@ cat >"$T/step.yaml" <<-END
 	fabric: steps
 	hosts:
 	  - { name: "h[0-7]", ports: "p[0-3]", rate: 100Gbps, reactivation: 0s }
+	  - { name: "s[0-1]", ports: "p[0-1]", rate: 100Gbps, reactivation: 0s }
 	switches:
 	  - { name: ocs0, size: 40x40, driver: polatis-scpi, address: "${ADDR[ocs0]}", options: { gap_ms: 1, settle_ms: 20 }, timeout: 1s }
 	fibres:
 	  - { from: "h[0-7].p[0-3]", to: "ocs0.[1-32]" }
+	  - { from: "s[0-1].p[0-1]", to: "ocs0.[33-36]" }
 	jobs:
 	  - name: train
 	    nodes: "h[0-7]"
@@ -23,6 +25,7 @@ cat >"$T/step.yaml" <<-END
 	      - { name: sync, collective: allreduce, size: 64MiB, over: dp }
 	      - { name: mix, collective: all-to-all, size: 1MiB, over: [pp, dp] }
 	    step: [ { repeat: 3, do: [ forward, mix ] }, sync ]
+	  - { name: side, nodes: "s[0-1]", collective: allreduce, size: 1MiB }
 END
 daemon || exit 1
 expect 0 "applied" weft apply -f "$T/step.yaml"
@@ -60,4 +63,39 @@ tap "an apply moves that circuit to a port that is free, and no other"
 wait_for 20 health up
 tap "and the step is whole"
 expect 0 "schedules are back" weft schedule export --job train/sync -o "$T/s.json"
+
+# Light by collective: a class of its own for what gains by it, which the job asks for.
+expect 65 "light that stays still is the same for all" weft job light train sync
+has err "and that is said" "the light of job train stays still"
+control ocs0 "clear port-failed" >"$T/answer"
+works() { weft verify >"$T/out" 2>"$T/err"; weft device show ocs0 --format json | jq -e '.failed_ports | length == 0' >/dev/null; }
+wait_for 20 works
+tap "the output works again"
+sed 's/    step: .*/    step: [ { repeat: 3, do: [ forward, mix ] }, sync ]\n    light: by-collective/; s/size: 64MiB/size: 8GiB/; s/size: 1MiB, over: \[/size: 1GiB, over: [/' "$T/step.yaml" >"$T/by.yaml"
+expect 0 "light by collective is applied" weft apply -f "$T/by.yaml"
+weft status --format json >"$T/status"
+jq -e '.jobs[0].step | .changes > 0 and (.lights | length) > 1 and .lit == .uses[0].light' <"$T/status" >"$T/ok"
+tap "status has its lights, and which is lit"
+map ocs0 >"$T/first"
+last=$(jq -r '.jobs[0].step.uses[-1].name' <"$T/status")
+jq -S '[.jobs[0].step | .lights, .uses]' <"$T/status" >"$T/lights"
+expect 0 "the job asks for another" weft job light train "$last"
+weft status --format json >"$T/status"
+jq -e '.jobs[0] | .health == "up" and .step.lit == .step.uses[-1].light' <"$T/status" >"$T/ok"
+tap "which it has when the call ends"
+jq -S '[.jobs[0].step | .lights, .uses]' <"$T/status" | cmp - "$T/lights"
+tap "and all lights are as they were foreseen"
+map ocs0 >"$T/second"
+comm -3 "$T/first" "$T/second" | tr -d '\t' >"$T/moved"; [[ -s $T/moved ]] && ! grep -E '(^|,)3[2-5](,|$)' "$T/moved" >"$T/ok"
+tap "its circuits have moved, and no other job's"
+weft history --format json >"$T/history"
+jq -e '.changes[0].comment == "light of job train for '"$last"'"' <"$T/history" >"$T/ok"
+tap "history says which light was asked for"
+expect 0 "an apply leaves it" weft apply
+map ocs0 | cmp - "$T/second"
+tap "as it is"
+expect 0 "asked twice" weft job light train "$last"
+has out "there is nothing to do" "nothing-to-do"
+expect 65 "no such collective" weft job light train sink
+has err "is said" "job train is no step with a collective sink"
 finish

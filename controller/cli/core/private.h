@@ -401,6 +401,7 @@ const char *cli_own_name(void);
 int cmd_job_request(struct cli *c, struct err *err);
 int cmd_job_release(struct cli *c, struct err *err);
 int cmd_job_list(struct cli *c, struct err *err);
+int cmd_job_light(struct cli *c, struct err *err);
 int cmd_export_slurm(struct cli *c, struct err *err);
 int cmd_export_topograph(struct cli *c, struct err *err);
 int cmd_cancel(struct cli *c, struct err *err);

@@ -22,6 +22,7 @@
 #include "controller/cli/core/private.h"
 #include "controller/plan/plan.h"
 #include "lib/base/file.h"
+#include "weft/v1/jobs.pb-c.h"
 
 /* Bytes of a plan or fabric file that are read at most. */
 #define MAX_SOURCE ((size_t)64 << 20)
@@ -335,6 +336,20 @@ int cmd_rollback(struct cli *c, struct err *err)
 		return CLI_NOT_REVERTABLE;
 	}
 	return r;
+}
+
+/* ---- light of a step ---- */
+
+int cmd_job_light(struct cli *c, struct err *err)
+{
+	char id[2 * ID_BYTES + 1];
+	Weft__V1__SetLightRequest req = WEFT__V1__SET_LIGHT_REQUEST__INIT;
+	int r = new_request_id(id, err);
+
+	req.job = c->argv[0];
+	req.collective = c->argv[1];
+	req.request_id = id;
+	return r ? r : run_change(c, "/weft.v1.JobsService/SetLight", &req.base, id, err);
 }
 
 /* ---- confirm ---- */

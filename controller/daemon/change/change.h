@@ -158,6 +158,10 @@ void handle_apply(struct rpc_call *call, const ProtobufCMessage *req, void *arg)
 /* Applies an earlier configuration again: that of a generation, or the one before
  * the present. WEFT_ENOTFOUND: none is on record. */
 void handle_rollback(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* Gives a job's hosts the light of a collective of its step: a change of the present configuration
+ * in which no other job's circuits move. WEFT_ENOTFOUND, WEFT_EINVAL as plan_set_light;
+ * WEFT_EUNSUPPORTED where others lead the fabric too. */
+void handle_set_light(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 /* Asks the change that runs to stop, and watches it to its end; or takes back the
  * one that waits for its confirmation. WEFT_ENOTFOUND: neither is there. */
 void handle_cancel(struct rpc_call *call, const ProtobufCMessage *req, void *arg);

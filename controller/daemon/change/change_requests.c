@@ -10,6 +10,8 @@
 
 #include "controller/daemon/change/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/buf.h"
+#include "weft/v1/jobs.pb-c.h"
 
 #define HISTORY_PAGE 64
 
@@ -349,6 +351,52 @@ void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg, void *a
 	if (rollback(all, call, &q, req, &err)) {
 		rpc_finish_err(call, &err);
 	}
+}
+
+/* ---- light of a step ------------------------------------------------------ */
+
+/* The present configuration, with the light of that collective for that job. */
+static int set_light(struct changes *all, struct rpc_call *call, const struct change_request *q,
+		     const Weft__V1__SetLightRequest *req, struct err *err)
+{
+	const char *const only[] = { req->job, NULL };
+	struct plan_request *pr;
+	int r = changes_check_free(all, q, err);
+
+	if (r) {
+		return r;
+	}
+	if (all->partners.ask) {
+		return err_set(err, WEFT_EUNSUPPORTED, "several weftd lead this fabric: light that "
+			       "changes by collective is not supported");
+	}
+	r = plan_request_new(all->queue, NULL, NULL, 0, &pr, err);
+	if (r) {
+		return r;
+	}
+	pr->only = copy_names(only);
+	pr->light_job = x_dup(req->job);
+	pr->light_of = x_dup(req->collective);
+	return changes_start(all, call, q, pr, "", err);
+}
+
+void handle_set_light(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+{
+	const Weft__V1__SetLightRequest *req = (const void *)msg;
+	struct buf comment = { 0 };
+	struct change_request q = { .order.request_id = req->request_id };
+	struct changes *all = arg;
+	struct err err = { 0 };
+
+	if (changes_is_answered(all, call, msg, &q)) {
+		return;
+	}
+	buf_printf(&comment, "light of job %s for %s", req->job, req->collective);
+	q.order.comment = buf_cstr(&comment);
+	if (set_light(all, call, &q, req, &err)) {
+		rpc_finish_err(call, &err);
+	}
+	buf_fini(&comment);
 }
 
 /* ---- cancel -------------------------------------------------------------- */

@@ -65,6 +65,7 @@ static const struct {
 	{ "/weft.v1.JobsService/RequestJob", ACCESS_ORCHESTRATOR },
 	{ "/weft.v1.JobsService/ReleaseJob", ACCESS_ORCHESTRATOR },
 	{ "/weft.v1.JobsService/RenewJob", ACCESS_ORCHESTRATOR },
+	{ "/weft.v1.JobsService/SetLight", ACCESS_ORCHESTRATOR },
 	{ "/weft.v1.JobsService/ListJobs", ACCESS_VIEWER },
 };
 

@@ -191,6 +191,8 @@ static void run_free(uv_work_t *req)
 	model_config_fini(&r->config);
 	err_list_fini(&r->errs);
 	free(r->only);
+	free(r->light_job);
+	free(r->light_of);
 	/* And the daemon is small. */
 	malloc_trim(0);
 }
@@ -410,6 +412,9 @@ static int copy_base(struct plan_request *r)
 	struct plan_base base;
 	int rc = store_topologies(q->env->store, r->back_to, &topologies, &r->err);
 
+	if (rc == 0 && r->light_job) {
+		rc = plan_set_light(r->fabric, r->light_job, r->light_of, &topologies, &r->err);
+	}
 	if (rc) {
 		free(topologies);
 		return rc;

@@ -97,6 +97,8 @@ struct plan_request {
 	bool has_keep;		/* in place of the configuration's; only for */
 	int64_t keep_ppm;	/* what is not applied */
 	const char **only;	/* as plan_base.only; owned, as one block */
+	char *light_job, *light_of;	/* this step gets the light of this collective; owned; NULL:
+					 * lights stay */
 	/* What it has come to; fabric and plan are owned, and may be taken out
 	 * (and set NULL) by done, as a change does. */
 	struct model_fabric *fabric;	/* the parsed configuration */

@@ -65,6 +65,36 @@ static char *light_text(const struct workload *w, const struct workload_light *l
 	return buf_steal(&b);
 }
 
+/* Light changes as often as the job asks, and is each time one of those that were foreseen: they
+ * stay those of the time that a change took when it was applied first. The collective whose light
+ * the job has is the caller's; NULL: none was recorded. */
+static char *recorded_light(const struct plan_ctx *ctx, const struct plan_job *pj,
+			    struct workload_params *p)
+{
+	int n;
+	char *op = plan_kept_topology(ctx, pj->job, &n), *time = op ? strchr(op, ' ') : NULL;
+
+	if (time) {
+		*time++ = '\0';
+		p->change_ns = ctx->base->aim == PLAN_OPTIMISE ? p->change_ns
+							       : strtoll(time, NULL, 10);
+	}
+	return op;
+}
+
+/* The light that serves a collective; 0 for none such. */
+static int light_of(const struct workload *w, const struct workload_plan *plan, const char *name)
+{
+	int op = name ? workload_find_op(w, name) : -1;
+
+	for (size_t i = 0; i < plan->uses.n; i++) {
+		if (plan->uses.v[i].op == op) {
+			return plan->uses.v[i].light;
+		}
+	}
+	return 0;
+}
+
 int plan_step_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_fabric *f = ctx->fabric;
@@ -72,7 +102,9 @@ int plan_step_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *er
 	struct workload_params p = { .alpha_ns = job->alpha_ns, .change_ns = -1,
 				     .max_changes = job->max_changes };
 	const struct workload_bound *bound;
+	struct workload_light *lit;
 	struct topo *light;
+	char *recorded = NULL;
 	int rc;
 
 	if (plan_host_with_ranks(f, job)) {
@@ -80,23 +112,26 @@ int plan_step_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *er
 	}
 	if (job->light == MODEL_LIGHT_BY_COLLECTIVE) {
 		p.change_ns = plan_light_change_ns(ctx, job);
+		recorded = recorded_light(ctx, pj, &p);
 	}
 	rc = count_ports(f, job, &p, err);
-	if (rc || (rc = workload_make_plan(job->workload, &p, &pj->step, err)) ||
-	    (rc = workload_make_schedules(job->workload, &p, pj->step, err)) ||
-	    (rc = workload_light_topo(job->workload, &pj->step->lights.v[0], &light, err)) ||
+	if (rc == 0 && (rc = workload_make_plan(job->workload, &p, &pj->step, err)) == 0) {
+		pj->light = light_of(job->workload, pj->step, recorded);
+	}
+	free(recorded);
+	if (rc) {
+		return rc;
+	}
+	lit = &pj->step->lights.v[pj->light];
+	if ((rc = workload_make_schedules(job->workload, &p, pj->step, err)) ||
+	    (rc = workload_light_topo(job->workload, lit, &light, err)) ||
 	    (rc = coll_new(COLL_ALLGATHER, light, 1, 0, 0, &pj->sched, err)) ||
 	    (rc = coll_finish(pj->sched, err))) {
 		return rc;
 	}
-	if (pj->step->lights.n > 1 && ctx->base->state_uuid[0]) {
-		return err_set(err, WEFT_EUNSUPPORTED, "light: by-collective: weftd makes light "
-			       "that stays still only; \"weft plan --offline\" says what it would "
-			       "gain");
-	}
 	bound = &pj->step->bound;
 	pj->algorithm = "";
-	pj->topology = light_text(job->workload, &pj->step->lights.v[0]);
+	pj->topology = light_text(job->workload, lit);
 	pj->time_ns = pj->step->time_ns;
 	pj->bound_ns = p.change_ns < 0 ? bound->still_ns : bound->classes_ns;
 	pj->bound_ns = pj->bound_ns > bound->any_ns ? pj->bound_ns : bound->any_ns;
