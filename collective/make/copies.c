@@ -32,58 +32,96 @@ static int max_batches(const struct coll_make_query *q, const struct coll_sched 
 	return (int)most;
 }
 
-int make_count_batches(const struct coll_make_query *q, const struct coll_sched *whole,
-		       int *batches, struct err *err)
+/* Batches for a schedule, embedded where it will be: those asked for, or the fewest that gain as
+ * much; or those of at most so many that take the least time, *ns. Errors of coll_pipeline_fewest
+ * and coll_pipeline_best. */
+static int count_batches(const struct coll_make_query *q, const struct coll_sched *whole, int most,
+			 int *batches, double *ns, struct err *err)
 {
-	*batches = q->batches > 1 ? q->batches : 1;
-	if (q->batches > 1) {
-		return q->fabric ? 0 : coll_pipeline_fewest(whole, q->batches, batches, err);
-	}
-	if (q->batches == 1 || !q->cost) {
-		return 0;
-	}
-	return coll_pipeline_best(whole, q->cost, max_batches(q, whole), batches, err);
+	*batches = 1;
+	*ns = 0;
+	return q->batches > 1 ? coll_pipeline_fewest(whole, q->batches, batches, err)
+	       : q->batches == 0 && q->cost
+		       ? coll_pipeline_best(whole, q->cost, most, batches, ns, err) : 0;
 }
 
-/* In batches; chosen ones move to idle links what can move there. *out is NULL where one batch
- * is best. */
-static int make_batches(const struct coll_make_query *q, const struct coll_sched *whole,
-			int *batches, struct coll_sched **out, struct err *err)
+/* What was whole, in batches. */
+static int make_batches(const struct coll_made *one, struct coll_made *parts, struct err *err)
 {
-	struct coll_sched *s = NULL;
-	int rc = make_count_batches(q, whole, batches, err);
+	return parts->batches == 1 ? 0 : coll_pipeline(one->logical ? one->logical : one->sched,
+						       parts->batches, &parts->sched, err);
+}
 
-	*out = NULL;
-	if (rc || *batches == 1 || (rc = coll_pipeline(whole, *batches, &s, err)) ||
-	    q->batches > 1) {
-		*out = s;
-		return rc;
-	}
-	rc = coll_tighten_steps(s, out, err);
+/* Moves to idle links what can move there. */
+static int tighten(struct coll_made *parts, struct err *err)
+{
+	struct coll_sched *s = parts->sched;
+	int rc = s ? coll_tighten_steps(s, &parts->sched, err) : 0;
+
 	coll_free(s);
 	return rc;
+}
+
+static void drop(struct coll_made *one)
+{
+	coll_free(one->sched);
+	coll_free(one->logical);
 }
 
 int make_offer_batches(const struct coll_make_query *q, struct coll_made *one,
 		       struct coll_made *best, struct err *err)
 {
 	struct coll_made parts = { .algorithm = one->algorithm };
-	int rc = make_batches(q, one->sched, &parts.batches, &parts.sched, err);
+	bool asked = q->batches > 1;
+	double ns;
+	int rc;
 
-	if (rc && q->batches > 1) {
-		coll_free(one->sched);
+	if ((rc = make_embed(q, one, err))) {
+		drop(one);
 		return rc;
 	}
-	if (rc) {
+	(void)((rc = count_batches(q, one->sched, max_batches(q, one->sched), &parts.batches, &ns,
+				   err)) ||
+	       (rc = make_batches(one, &parts, err)) ||
+	       (rc = asked ? 0 : tighten(&parts, err)));
+	if (rc && !asked) {
 		err_clear(err);
+		rc = 0;
 	}
-	if (parts.sched && q->batches > 1) {
-		coll_free(one->sched);
-	} else if ((rc = make_offer(q, one, best, err))) {
+	if (rc || (asked && parts.sched)) {
+		drop(one);
+	} else {
+		rc = make_offer(q, one, best, err);
+	}
+	if (rc) {
 		coll_free(parts.sched);
 		return rc;
 	}
 	return parts.sched ? make_offer(q, &parts, best, err) : 0;
+}
+
+int make_offer_overlapped(const struct coll_make_query *q, struct coll_made *one, int64_t most,
+			  struct coll_made *best, struct err *err)
+{
+	struct coll_made parts = { .algorithm = one->algorithm };
+	int64_t n;
+	double ns;
+	int rc;
+
+	coll_xfers(one->sched, &n);
+	(void)((rc = make_embed(q, one, err)) ||
+	       (rc = count_batches(q, one->sched, n > 0 ? (int)(most / n) : 1, &parts.batches, &ns,
+				   err)));
+	if (rc || (!q->algorithm && best->sched && ns >= (double)best->time_ns)) {
+		drop(one);
+		return rc;
+	}
+	if (parts.batches == 1) {
+		return make_offer(q, one, best, err);
+	}
+	rc = make_batches(one, &parts, err);
+	drop(one);
+	return rc ? rc : make_offer(q, &parts, best, err);
 }
 
 /* O(arcs). */
@@ -194,8 +232,7 @@ bool make_is_above(const struct coll_make_query *q, const struct coll_made *best
 int make_by_steady(const struct coll_make_query *q, const struct coll_algorithm *self,
 		   struct coll_made *best, struct err *err)
 {
-	int64_t most = q->max_transfers > 0 ? q->max_transfers * STEADY_JOB : STEADY_KEPT, n;
-	struct coll_make_query how = *q;
+	int64_t most = q->max_transfers > 0 ? q->max_transfers * STEADY_JOB : STEADY_KEPT;
 	struct coll_made one = { .algorithm = self };
 	struct topo *copy = NULL;
 	int rc;
@@ -208,13 +245,7 @@ int make_by_steady(const struct coll_make_query *q, const struct coll_algorithm 
 	if (rc || (rc = coll_steady(q->kind, copy, &one.sched, err))) {
 		return rc;
 	}
-	coll_xfers(one.sched, &n);
-	if (q->cost && q->batches == 0 &&
-	    (rc = coll_pipeline_best(one.sched, q->cost, (int)(most / n), &how.batches, err))) {
-		coll_free(one.sched);
-		return rc;
-	}
-	return make_offer_batches(&how, &one, best, err);
+	return make_offer_overlapped(q, &one, most, best, err);
 }
 
 /* Nodes times arcs up to which "auto" packs trees: for a job, and where a user waits. */

@@ -651,17 +651,10 @@ static int make_hierarchy(const struct coll_make_query *q, int width, struct col
 static int offer_groups(const struct coll_make_query *q, const struct coll_algorithm *self,
 			int width, struct coll_made *best, struct err *err)
 {
-	struct coll_make_query how = *q;
 	struct coll_made one = { .algorithm = self };
-	int batches, rc = make_hierarchy(q, width, &one.sched, err);
+	int rc = make_hierarchy(q, width, &one.sched, err);
 
-	how.max_transfers = 0;
-	if (rc || (rc = make_count_batches(&how, one.sched, &batches, err))) {
-		coll_free(one.sched);
-		return rc;
-	}
-	how.batches = batches;
-	return make_offer_batches(&how, &one, best, err);
+	return rc ? rc : make_offer_overlapped(q, &one, MAX_TRANSFERS, best, err);
 }
 
 /* Whether narrower arcs may join groups of which something can be made: these are of too much, or

@@ -52,18 +52,23 @@ static void take_flow_bound(const struct coll_make_query *q, struct coll_made *o
 	mpq_clear(least);
 }
 
+int make_embed(const struct coll_make_query *q, struct coll_made *one, struct err *err)
+{
+	if (!q->fabric || one->is_physical || one->logical) {
+		return 0;
+	}
+	one->logical = one->sched;
+	one->sched = NULL;
+	return coll_embed_in(q->fabric, one->logical, &one->sched, err);
+}
+
 /* Embeds, replays and times the schedule. */
 static int measure(const struct coll_make_query *q, struct coll_made *one, struct err *err)
 {
-	int rc;
+	int rc = make_embed(q, one, err);
 
-	if (q->fabric && !one->is_physical) {
-		one->logical = one->sched;
-		one->sched = NULL;
-		rc = coll_embed_in(q->fabric, one->logical, &one->sched, err);
-		if (rc) {
-			return rc;
-		}
+	if (rc) {
+		return rc;
 	}
 	if (q->links_only && coll_through_ranks(one->sched)) {
 		return err_set(err, WEFT_EUNSUPPORTED,

@@ -39,15 +39,20 @@ int make_offer(const struct coll_make_query *q, struct coll_made *one, struct co
 int make_forest(const struct coll_make_query *q, bool joint, double below_ns,
 		struct coll_made *made, struct err *err);
 
-/* Batches for a schedule: those asked for, or the fewest that gain as much where arcs are links; or
- * those that take the least time. Errors of coll_pipeline_fewest and coll_pipeline_best. */
-int make_count_batches(const struct coll_make_query *q, const struct coll_sched *whole,
-		       int *batches, struct err *err);
+/* Puts one->sched into the fabric of the query, where there is one and it is not in it:
+ * one->logical is what it was. Errors of coll_embed_in. */
+int make_embed(const struct coll_make_query *q, struct coll_made *one, struct err *err);
 
-/* Offers a schedule, as make_offer, whole and in batches: in batches only where they were asked
- * for; else what cannot be in batches stays whole. */
+/* Offers a schedule, as make_offer, whole and in batches, whose transfers move to idle links: in
+ * batches only where they were asked for; else what cannot be in batches stays whole. */
 int make_offer_batches(const struct coll_make_query *q, struct coll_made *one,
 		       struct coll_made *best, struct err *err);
+
+/* Offers one of which batches overlap, as make_offer: in the number of them that takes the least
+ * time, of so many transfers at most; and by "auto" only where that may be less than what the best
+ * so far takes. */
+int make_offer_overlapped(const struct coll_make_query *q, struct coll_made *one, int64_t most,
+			  struct coll_made *best, struct err *err);
 
 /* Whether the best so far is above its bound, and others are no larger. */
 bool make_is_above(const struct coll_make_query *q, const struct coll_made *best);

@@ -367,7 +367,7 @@ static int load_arcs(struct coll_loads *w, int orbit, struct err *err)
 	return rc;
 }
 
-static struct coll_load limit_load(const struct coll_loads *w, int limit)
+struct coll_load coll_limit_load(const struct coll_loads *w, int limit)
 {
 	const struct topo_limit *l = topo_limit(w->physical, limit);
 	struct coll_load sum = { 0, l->cap * w->scale };
@@ -392,7 +392,7 @@ static void find_top(struct coll_loads *w)
 		raise(&w->top, (struct coll_load){ w->load[orbit], w->cap[orbit] * w->scale });
 	}
 	for (int i = 0; i < n; i++) {
-		raise(&w->top, limit_load(w, limits ? limits[i] : i));
+		raise(&w->top, coll_limit_load(w, limits ? limits[i] : i));
 	}
 }
 
@@ -421,7 +421,7 @@ struct coll_load coll_loads_at(const struct coll_loads *w, int arc)
 
 	n = topo_arc_limits(w->physical, arc, &limits);
 	for (int i = 0; i < n; i++) {
-		raise(&top, limit_load(w, limits[i]));
+		raise(&top, coll_limit_load(w, limits[i]));
 	}
 	return top;
 }

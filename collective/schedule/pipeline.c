@@ -6,7 +6,8 @@
  * schedule, one of each batch: the load of an arc is a window of k steps that
  * slides over its loads, and the time of the pipeline is the sum over t of the
  * fullest window. So the best number of batches is found from the loads alone,
- * without making any schedule, and only that one is made and replayed.
+ * without making any schedule, and only that one is made and replayed. Loads are those of the
+ * physical arcs: of a schedule that is embedded what its routes carry.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +18,10 @@
 
 #define MAX_SCALE (INT64_C(1) << 31)
 
-/* What each arc carries in each step, in time units of a chunk over a link of
+/* What each arc or shared limit carries in each step, in time units of a chunk over a link of
  * capacity `scale`. */
 struct coll_batch_loads {
-	int steps, arcs;	/* arcs: orbits of them */
+	int steps, arcs;	/* arcs: orbits of them, and limits */
 	int64_t scale;
 	int64_t *load;		/* step * arcs + orbit */
 	int64_t *window;	/* by orbit: the batches that are under way */
@@ -28,9 +29,11 @@ struct coll_batch_loads {
 
 int coll_common_scale(const struct topo *t, int64_t *scale, struct err *err)
 {
+	int limits = topo_n_limits(t);
+
 	*scale = 1;
-	for (int a = 0; a < topo_m(t); a++) {
-		int64_t cap = topo_arc(t, a)->cap;
+	for (int a = 0; a < topo_m(t) + limits; a++) {
+		int64_t cap = a < limits ? topo_limit(t, a)->cap : topo_arc(t, a - limits)->cap;
 
 		*scale = *scale / rat_gcd(*scale, cap) * cap;
 		if (*scale > MAX_SCALE) {
@@ -41,13 +44,10 @@ int coll_common_scale(const struct topo *t, int64_t *scale, struct err *err)
 	return 0;
 }
 
-static int refuse_batches(const struct coll_sched *s, struct err *err)
+static int refuse_light(const struct coll_sched *s, struct err *err)
 {
-	if (s->lights.n > 0) {
-		return err_set(err, WEFT_EUNSUPPORTED, "a schedule with light "
-			       "in batches: not supported");
-	}
-	return coll_refuse_embedded(s, "making batches of", err);
+	return s->lights.n == 0 ? 0 : err_set(err, WEFT_EUNSUPPORTED, "a schedule with light "
+					      "in batches: not supported");
 }
 
 static void loads_fini(struct coll_batch_loads *l)
@@ -56,25 +56,54 @@ static void loads_fini(struct coll_batch_loads *l)
 	free(l->window);
 }
 
+/* Of a load that still fits with those of all steps and batches. */
+#define MAX_LOAD (INT64_MAX >> 20)
+
+/* The loads of the step at hand, times what makes capacities whole. */
+static int add_loads(struct coll_batch_loads *l, const struct coll_loads *w, int64_t common,
+		     struct err *err)
+{
+	int64_t *load = l->load + (int64_t)w->step * l->arcs, *limits = load + l->arcs;
+	bool fits = true;
+
+	for (int i = 0; i < w->n_loaded; i++) {
+		int64_t *at = &load[w->loaded[i]], unit = common / w->cap[w->loaded[i]];
+
+		*at = w->load[w->loaded[i]] * unit;
+		fits &= w->load[w->loaded[i]] <= MAX_LOAD / unit;
+	}
+	for (int i = 0; i < topo_n_limits(w->physical); i++) {
+		struct coll_load sum = coll_limit_load(w, i);
+		int64_t unit = common / topo_limit(w->physical, i)->cap;
+
+		*--limits = sum.chunks * unit;
+		fits &= sum.chunks <= MAX_LOAD / unit;
+	}
+	return fits ? 0 : err_set(err, WEFT_ELIMIT, "step %d: a load does not fit 64 bits",
+				  w->step);
+}
+
 static int loads_init(const struct coll_sched *s, struct coll_batch_loads *l, struct err *err)
 {
-	const struct topo *t = s->topo;
+	const struct topo *t = coll_physical(s);
+	struct coll_loads w;
+	int64_t common;
 	int rc;
 
-	*l = (struct coll_batch_loads){ .steps = s->steps, .arcs = coll_orbits(s) };
-	if ((rc = refuse_batches(s, err)) || (rc = coll_common_scale(t, &l->scale, err))) {
+	*l = (struct coll_batch_loads){ .steps = s->steps };
+	if ((rc = refuse_light(s, err)) || (rc = coll_common_scale(t, &common, err))) {
 		return rc;
 	}
+	rc = coll_loads_init(&w, s, err);
+	l->arcs = (w.action ? topo_action_orbits(w.action) : topo_m(t)) + topo_n_limits(t);
 	l->load = x_new((size_t)l->steps * (size_t)l->arcs + 1, sizeof(*l->load));
 	l->window = x_new((size_t)l->arcs + 1, sizeof(*l->window));
-	for (size_t i = 0; i < s->xfers.n; i++) {
-		const struct coll_xfer *x = &s->xfers.v[i];
-		int64_t unit = l->scale / topo_arc(t, x->arc)->cap;
-
-		l->load[(int64_t)x->step * l->arcs + coll_orbit(s->action, x->arc)] +=
-			(x->last - x->first + 1) * unit;
+	while (!rc && (rc = coll_loads_next(&w, err)) == 0 && w.n_used > 0) {
+		rc = add_loads(l, &w, common, err);
 	}
-	return 0;
+	l->scale = common * w.scale;	/* both of at most 31 bits */
+	coll_loads_fini(&w);
+	return rc;
 }
 
 /* Sum over the steps of the pipeline of the fullest arc, in units of loads a
@@ -123,55 +152,70 @@ static int check_batches(int batches, struct err *err)
 				     COLL_MAX_BATCHES);
 }
 
-/* Time in ns, exactly: (steps + batches - 1) (alpha + hop + message) + T_B M ports / rate. */
-static void time_of(const struct coll_sched *s, const struct coll_cost *c,
-		    int steps, const mpq_t factor, mpq_t time)
+/* Time in ns, exactly: steps (alpha + hop + message) + T_B M ports / rate, of loads that sum up to
+ * this. */
+static void time_of(const struct coll_sched *s, const struct coll_batch_loads *l,
+		    const struct coll_cost *c, int64_t sum, int batches, int steps, mpq_t time)
 {
 	mpq_t x;
 
 	mpq_init(x);
-	mpz_set_si(mpq_numref(x), c->size_bytes);
-	mpz_mul_ui(mpq_numref(x), mpq_numref(x), 8000000000u);
-	mpz_set_si(mpq_denref(x), c->link_bps);
-	mpz_mul_si(mpq_denref(x), mpq_denref(x), s->ports);
-	mpq_canonicalize(x);
-	mpq_mul(time, factor, x);
-	mpz_set_si(mpq_numref(x), c->alpha_ns);
-	mpz_add_ui(mpq_numref(x), mpq_numref(x), (unsigned long)c->hop_ns);
-	mpz_add_ui(mpq_numref(x), mpq_numref(x), (unsigned long)c->message_ns);
-	mpz_mul_si(mpq_numref(x), mpq_numref(x), steps);
-	mpz_set_ui(mpq_denref(x), 1);
+	to_factor(s, l, sum, batches, time);
+	rat_set(x, c->size_bytes, c->link_bps);
+	mpq_mul(time, time, x);
+	rat_set(x, 8000000000, s->ports);
+	mpq_mul(time, time, x);
+	rat_set(x, (c->alpha_ns + c->hop_ns + c->message_ns) * steps, 1);
 	mpq_add(time, time, x);
 	mpq_clear(x);
 }
 
+/* What no number of batches falls below: the load of the fullest arc over all steps of one. */
+static int64_t fullest(const struct coll_batch_loads *l)
+{
+	int64_t most = 0;
+
+	for (int a = 0; a < l->arcs; a++) {
+		int64_t sum = 0;
+
+		for (int t = 0; t < l->steps; t++) {
+			sum += l->load[(int64_t)t * l->arcs + a];
+		}
+		most = sum > most ? sum : most;
+	}
+	return most;
+}
+
 int coll_pipeline_best(const struct coll_sched *s, const struct coll_cost *c,
-		       int most, int *batches, struct err *err)
+		       int most, int *batches, double *ns, struct err *err)
 {
 	struct coll_batch_loads l = { 0 };
-	mpq_t factor, time, best;
+	mpq_t time, best;
 	int rc = loads_init(s, &l, err);
+	int64_t least;
 
 	*batches = 1;
 	if (rc) {
+		loads_fini(&l);
 		return rc;
 	}
-	mpq_init(factor);
-	mpq_init(time);
-	mpq_init(best);
-	for (int k = 1; k <= most && k <= COLL_MAX_BATCHES &&
-	     (int64_t)k * s->chunks <= COLL_MAX_CHUNKS &&
-	     (int64_t)k * (int64_t)s->xfers.n <= COLL_MAX_XFERS; k++) {
-		to_factor(s, &l, total(&l, k), k, factor);
-		time_of(s, c, l.steps + k - 1, factor, time);
+	mpq_inits(time, best, NULL);
+	least = fullest(&l);
+	for (int k = 1; k == 1 || (k <= most && k <= COLL_MAX_BATCHES &&
+				   (int64_t)k * s->chunks <= COLL_MAX_CHUNKS &&
+				   (int64_t)k * (int64_t)s->xfers.n <= COLL_MAX_XFERS); k++) {
+		time_of(s, &l, c, least, 1, l.steps + k - 1, time);
+		if (k > 1 && mpq_cmp(time, best) >= 0) {
+			break;
+		}
+		time_of(s, &l, c, total(&l, k), k, l.steps + k - 1, time);
 		if (k == 1 || mpq_cmp(time, best) < 0) {
 			mpq_set(best, time);
 			*batches = k;
 		}
 	}
-	mpq_clear(factor);
-	mpq_clear(time);
-	mpq_clear(best);
+	*ns = mpq_get_d(best);
+	mpq_clears(time, best, NULL);
 	loads_fini(&l);
 	return 0;
 }
@@ -184,6 +228,7 @@ int coll_pipeline_fewest(const struct coll_sched *s, int most, int *batches, str
 
 	*batches = 1;
 	if ((rc = check_batches(most, err)) || (rc = loads_init(s, &l, err))) {
+		loads_fini(&l);
 		return rc;
 	}
 	mpq_inits(asked, factor, NULL);
@@ -223,7 +268,8 @@ int coll_pipeline(const struct coll_sched *s, int batches, struct coll_sched **o
 	int rc;
 
 	*out = NULL;
-	if ((rc = check_batches(batches, err)) || (rc = refuse_batches(s, err)) ||
+	if ((rc = check_batches(batches, err)) || (rc = refuse_light(s, err)) ||
+	    (rc = coll_refuse_embedded(s, "making batches of", err)) ||
 	    (rc = coll_refuse_demands(s, "batches", err))) {
 		return rc;
 	}

@@ -249,6 +249,8 @@ void coll_loads_fini(struct coll_loads *w);
 /* The load of a physical arc in the step at hand, or of the fullest shared limit that it
  * is in when that is more. */
 struct coll_load coll_loads_at(const struct coll_loads *w, int arc);
+/* What all arcs of a shared limit carry in it. O(arcs of the limit). */
+struct coll_load coll_limit_load(const struct coll_loads *w, int limit);
 
 /* Fills the loads and the bound of a report. */
 int coll_measure(const struct coll_sched *s, struct coll_report *r, struct err *err);

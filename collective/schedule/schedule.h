@@ -550,13 +550,14 @@ int coll_pipeline(const struct coll_sched *s, int batches,
 
 /*
  * How many batches take the least time in the alpha-beta model, latencies of
- * arcs left out; 1 when none gains. Exact: all numbers up to `most`, itself at
- * most COLL_MAX_BATCHES, are tried. WEFT_EUNSUPPORTED for light,
- * WEFT_ELIMIT when capacities have no common multiple below 2^31. O((steps +
- * batches) * arcs) for each.
+ * arcs left out, and that time in ns; 1 when none gains. Exact: all numbers up to `most`, itself at
+ * most COLL_MAX_BATCHES, are tried that may gain. Of an embedded schedule by the loads of the
+ * physical arcs and shared limits: coll_pipeline is for what it was embedded from.
+ * WEFT_EUNSUPPORTED for light, WEFT_ELIMIT when capacities have no common multiple below 2^31 or
+ * loads do not fit. O((steps + batches) * arcs) for each.
  */
 int coll_pipeline_best(const struct coll_sched *s, const struct coll_cost *c,
-		       int most, int *batches, struct err *err);
+		       int most, int *batches, double *ns, struct err *err);
 
 /* The fewest batches, up to `most`, whose T_B is no larger than that of `most`
  * batches: 1 when none gains. Errors and work of coll_pipeline_best; WEFT_EINVAL as

@@ -98,6 +98,7 @@ static void test_replayed(void **state)
 				.link_bps = 1024L * 3000000 / coll_ports(s),
 				.size_bytes = kib * 1024 };
 			int want = 1, got;
+			double ns;
 
 			for (int k = 1; k <= MOST; k++) {
 				time_of(&r[k], 3 * 10000, kib * 8000, time);
@@ -106,8 +107,7 @@ static void test_replayed(void **state)
 					want = k;
 				}
 			}
-			must(coll_pipeline_best(s, &c, MOST, &got, &err),
-			     &err);
+			must(coll_pipeline_best(s, &c, MOST, &got, &ns, &err), &err);
 			assert_int_equal(got, want);
 			chosen[got]++;
 			cases++;
@@ -163,19 +163,20 @@ static void test_best(void **state)
 	struct coll_sched *s = bfb(COLL_ALLREDUCE, "Torus(4,4)");
 	struct err err = { 0 };
 	int batches;
+	double ns;
 
 	(void)state;
-	must(coll_pipeline_best(s, &c, COLL_MAX_BATCHES, &batches,
+	must(coll_pipeline_best(s, &c, COLL_MAX_BATCHES, &batches, &ns,
 				&err), &err);
 	assert_int_equal(batches, 1);
 	coll_free(s);
 	s = bfb(COLL_ALLREDUCE, "GenKautz(2,24)");
-	must(coll_pipeline_best(s, &c, COLL_MAX_BATCHES, &batches,
+	must(coll_pipeline_best(s, &c, COLL_MAX_BATCHES, &batches, &ns,
 				&err), &err);
 	assert_true(batches > 10);
 	/* A small message has no time to lose with further steps. */
 	c.size_bytes = 1024;
-	must(coll_pipeline_best(s, &c, COLL_MAX_BATCHES, &batches,
+	must(coll_pipeline_best(s, &c, COLL_MAX_BATCHES, &batches, &ns,
 				&err), &err);
 	assert_int_equal(batches, 1);
 	coll_free(s);

@@ -4,6 +4,7 @@
  * Swing's paper has as loads; compact schedules and those written out; changed
  * routes.
  */
+#include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -866,6 +867,65 @@ static void forwarded_sums(void **state)
 	check_chains(torus_chains(4, 4), "FatTree(4)");
 }
 
+/* ---- batches ---- */
+
+/* Without latencies, in ns. */
+static double model_ns(const struct coll_sched *s, const struct coll_cost *c)
+{
+	struct coll_report r;
+	struct err err = { 0 };
+	double ns;
+
+	coll_report_init(&r);
+	must(coll_verify(s, &r, &err), &err);
+	ns = r.steps * (double)c->alpha_ns + mpq_get_d(r.bandwidth_factor) / coll_ports(s) *
+		     (double)c->size_bytes * 8e9 / (double)c->link_bps;
+	coll_report_fini(&r);
+	return ns;
+}
+
+/* The number of batches that is the best by the loads of routes and of shared limits is the best
+ * of all that are made, embedded and replayed. */
+static void batches_by_routes(void **state)
+{
+	enum { MOST = 6, CASES = 60 };
+	int chosen[MOST + 1] = { 0 };
+
+	(void)state;
+	for (int i = 0; i < CASES; i++) {
+		struct coll_cost c = { .alpha_ns = 1000, .link_bps = 8000000000,
+				       .size_bytes = 1000 << 2 * (i % 7) };
+		struct coll_sched *s, *e = NULL;
+		struct err err = { 0 };
+		double least = HUGE_VAL, foretold = 0;
+		int batches;
+
+		must(coll_bfb(i % 2 ? COLL_ALLGATHER : COLL_ALLREDUCE, graph_of("GenKautz(2,9)"),
+			      &s, &err), &err);
+		for (int k = MOST; k >= 1; k--) {
+			struct coll_sched *p;
+			struct rng rng;
+			double ns;
+
+			rng_seed(&rng, (uint64_t)i);
+			must(coll_pipeline(s, k, &p, &err), &err);
+			coll_free(e);
+			must(coll_embed(p, random_fabric(&rng, 9), COLL_ROUTING_MINIMAL_SPLIT, 0,
+					&e, &err), &err);
+			ns = model_ns(e, &c);
+			least = ns < least ? ns : least;
+			coll_free(p);
+		}
+		/* What is left is whole. */
+		must(coll_pipeline_best(e, &c, MOST, &batches, &foretold, &err), &err);
+		assert_true(fabs(foretold - least) <= least * 1e-9);
+		chosen[batches]++;
+		coll_free(e);
+		coll_free(s);
+	}
+	assert_true(chosen[1] > 5 && chosen[MOST] > 5 && chosen[1] + chosen[MOST] < CASES - 5);
+}
+
 /* ---- what terminals see ---- */
 
 static void assert_seen(const char *expr, int arcs, int64_t first, int64_t last)
@@ -913,7 +973,7 @@ int main(void)
 		cmocka_unit_test(forwarding_holds_nothing),
 		cmocka_unit_test(changed_routes),
 		cmocka_unit_test(forwarded_sums),
-		cmocka_unit_test(terminals_see),
+		cmocka_unit_test(batches_by_routes), cmocka_unit_test(terminals_see),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
