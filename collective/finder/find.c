@@ -364,6 +364,16 @@ static void publish(struct coll_finder *f, const struct finder_candidates *all,
 	vec_fini(&set.list);
 }
 
+void coll_point_proven(const struct coll_query *q, const struct coll_frontier *f,
+		       const struct coll_point *p, bool *steps, bool *bandwidth)
+{
+	int phases = q->kind == COLL_ALLREDUCE ? 2 : 1;
+
+	*steps = p->steps == phases * f->steps_bound;
+	*bandwidth = finder_is_min(q->n, q->degree, q->bidirectional, p->steps / phases,
+				     finder_ratio(p->num, (__int128)p->den * phases));
+}
+
 static int check_query(const struct coll_query *q, struct err *err)
 {
 	if (q->n < 2 || q->n > COLL_FINDER_MAX_NODES) {

@@ -78,6 +78,12 @@ struct coll_frontier {
 int coll_find(const struct coll_query *q, bool prove, struct coll_frontier *out, struct err *err);
 void coll_frontier_fini(struct coll_frontier *f);
 
+/* What is proven of a frontier's point, of all digraphs of as many nodes and ports: that none takes
+ * fewer steps (Moore's bound), that none has less T_B by a breadth-first broadcast of so many
+ * steps (the bandwidth bound; with d >= n - 1 also that of one or two steps). O(n^2). */
+void coll_point_proven(const struct coll_query *q, const struct coll_frontier *f,
+		       const struct coll_point *p, bool *steps, bool *bandwidth);
+
 /* The same for many queries: a finder remembers what it built of smaller
  * sizes, and what it computed for the nodes and the collective asked for
  * last. One thread at a time; the answers do not depend on what was asked

@@ -234,8 +234,19 @@ static void out_ranges(const struct cli *c, struct out *o, const struct coll_que
 	free(ranges);
 }
 
-static void out_points(const struct cli *c, struct out *o, const struct coll_frontier *f,
-		       const struct find_price *p)
+/* proven: of what no topology of so many nodes and ports has less. */
+static void out_proven(struct out *o, const struct coll_query *q, const struct coll_frontier *f,
+		       const struct coll_point *x)
+{
+	bool steps, bandwidth;
+
+	coll_point_proven(q, f, x, &steps, &bandwidth);
+	out_str(o, "proven", steps && bandwidth ? "both" : steps ? "steps" :
+			     bandwidth ? "bandwidth" : "neither");
+}
+
+static void out_points(const struct cli *c, struct out *o, const struct coll_query *q,
+		       const struct coll_frontier *f, const struct find_price *p)
 {
 	out_array(o, "points");
 	for (size_t i = 0; i < f->points.n; i++) {
@@ -247,6 +258,7 @@ static void out_points(const struct cli *c, struct out *o, const struct coll_fro
 		out_bool(o, "bandwidth_optimal",
 			 (__int128)x->num * f->bound_den == (__int128)f->bound_num * x->den);
 		out_time(c, o, p, "time", x->steps, x->num, x->den);
+		out_proven(o, q, f, x);
 		out_int(o, "ports", x->ports);
 		out_str(o, "topology", x->expr);
 		out_end(o);
@@ -289,7 +301,7 @@ static void out_groups(const struct cli *c, struct out *o, const struct coll_que
 
 /* {nodes, degree, bidirectional, collective, source, steps_bound, bandwidth_bound, groups,
  * bound_ns, best, points: [{steps, bandwidth_factor, bandwidth_optimal,
- * time_ns, ports, topology}], fastest}; times, best and fastest only with a cost. */
+ * time_ns, proven, ports, topology}], fastest}; times, best and fastest only with a cost. */
 static void out_frontier(const struct cli *c, struct out *o, const struct coll_query *q,
 			 const struct coll_frontier *f, const struct find_price *p,
 			 const struct coll_choice *best)
@@ -307,7 +319,7 @@ static void out_frontier(const struct cli *c, struct out *o, const struct coll_q
 	if (p->asked) {
 		out_best(c, o, best);
 	}
-	out_points(c, o, f, p);
+	out_points(c, o, q, f, p);
 	note_dark(o, q, f);
 	if (p->asked) {
 		out_ranges(c, o, q, f, p);

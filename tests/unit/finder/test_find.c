@@ -275,6 +275,42 @@ static void test_sweep(void **state)
 	}
 }
 
+/* What is said to be proven: one step, and two of the fewest neighbours that reach all. */
+static void test_proven(void **state)
+{
+	static const struct {
+		int n, d;
+		bool both;
+		const char *expr;
+		bool steps, bandwidth;
+	} rows[] = {
+		{ 4, 5, true, "K(4)", true, true }, { 10, 4, false, "DiC(10,{1,2})", false, false },
+		{ 4, 5, true, "Prod(Multi(K(2),2),Multi(K(2),3))", false, true },
+		{ 13, 13, true, "K(13)", true, true },
+		{ 8, 13, false, "DiC(8,{1,1,1,1,1,2,2,2,2,5,5,5,5})", false, true },
+		{ 8, 13, false, "DiC(8,{1,1,1,1,1,1,1,3,3,3,3,3,3})", false, false },
+		{ 50, 7, true, "SlimFly(5)", true, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct coll_query q = { rows[i].n, rows[i].d, rows[i].both, COLL_ALLREDUCE, 200,
+					0 };
+		struct coll_frontier f;
+		bool steps, bandwidth;
+
+		assert_int_equal(coll_find(&q, true, &f, NULL), 0);
+		for (size_t k = 0; k < f.points.n; k++) {
+			if (strcmp(f.points.v[k].expr, rows[i].expr) == 0) {
+				coll_point_proven(&q, &f, &f.points.v[k], &steps, &bandwidth);
+				assert_int_equal(steps, rows[i].steps);
+				assert_int_equal(bandwidth, rows[i].bandwidth);
+			}
+		}
+		coll_frontier_fini(&f);
+	}
+}
+
 /* Families; more ports than other nodes, and what no digraph of so many has. Steps; T_B of all
  * ports, used or not. */
 static void test_dark_ports(void **state)
@@ -292,8 +328,10 @@ static void test_dark_ports(void **state)
 		{ 98, 11, false, 4, 99, 49, 11, "SlimFly(7)" },
 		{ 10, 12, false, 2, 12, 5, 9, "K(10)" },
 		{ 10, 12, false, 4, 9, 5, 12, "Multi(Odd(3),4)" },
-		{ 6, 7, false, 4, 11, 6, 7, "DiC(6,{1,1,2,2,3,3,3})" },
-		{ 6, 7, true, 4, 11, 6, 7, "C(6,{1,1,3,3,3})" },
+		{ 6, 7, false, 4, 11, 6, 7, "Prod(Multi(K(2),3),Multi(K(3),2))" },
+		{ 6, 7, true, 4, 11, 6, 7, "Prod(Multi(K(2),3),Multi(K(3),2))" },
+		{ 4, 5, true, 4, 7, 4, 5, "Prod(Multi(K(2),2),Multi(K(2),3))" },
+		{ 8, 13, false, 4, 29, 16, 13, "DiC(8,{1,1,1,1,1,2,2,2,2,5,5,5,5})" },
 		{ 6, 7, true, 2, 7, 3, 5, "K(6)" }, { 11, 10, true, 2, 20, 11, 10, "K(11)" },
 		{ 5, 5, true, 2, 2, 1, 4, "K(5)" }, { 2, 3, true, 2, 1, 1, 3, "Multi(K(2),3)" },
 		{ 13, 3, true, 12, 36, 13, 2, "Ring(13)" }, { 100, 128, true, 2, 64, 25, 99,
@@ -329,15 +367,17 @@ static void test_large_field(void **state)
 	coll_frontier_fini(&f);
 }
 
-/* All digraphs of n nodes with d arcs out of and into each, row by row. */
+/* All digraphs of n nodes with d arcs out of and into each, row by row; `both`: all with arcs in
+ * both directions and at most so many, so that ports may stay dark. */
 struct all_digraphs {
 	int n, d;
+	bool both;
 	int arcs[5][5], in[5];
 	const struct coll_frontier *f;
 	int count;
 };
 
-/* Of no more steps than a point, its T_B is no less. */
+/* Of no more steps than a point, its T_B of d ports is no less. */
 static void compare_digraph(struct all_digraphs *a)
 {
 	struct topo *t = NULL;
@@ -359,13 +399,25 @@ static void compare_digraph(struct all_digraphs *a)
 	if (coll_bfb_factor(COLL_ALLREDUCE, t, &steps, factor, &err) == 0) {
 		bool met = false;
 
+		rat_set(point, a->d, topo_max_degree(t));
+		mpq_mul(factor, factor, point);
 		for (size_t i = 0; i < a->f->points.n; i++) {
 			const struct coll_point *p = &a->f->points.v[i];
 
 			rat_set(point, p->num, (int)p->den);
 			met |= p->steps <= steps && mpq_cmp(point, factor) <= 0;
 		}
-		assert_true(met);
+		if (!met) {
+			char text[256] = "";
+
+			for (int u = 0; u < a->n; u++) {
+				for (int v = 0; v < a->n; v++) {
+					sprintf(text + strlen(text), "%d", a->arcs[u][v]);
+				}
+				strcat(text, " ");
+			}
+			fail_msg("%d nodes of %d ports: %sis better", a->n, a->d, text);
+		}
 	}
 	mpq_clears(factor, point, NULL);
 	topo_free(t);
@@ -373,35 +425,45 @@ static void compare_digraph(struct all_digraphs *a)
 
 static void each_digraph(struct all_digraphs *a, int u, int v, int left)
 {
-	if (v == a->n && left == 0) {
+	if (v == a->n && (left == 0 || a->both)) {
 		if (u + 1 == a->n) {
 			compare_digraph(a);
 		} else {
-			each_digraph(a, u + 1, 0, a->d);
+			each_digraph(a, u + 1, a->both ? u + 2 : 0,
+				     a->both ? a->d - a->in[u + 1] : a->d);
 		}
 	}
-	if (v == a->n) {
+	if (v >= a->n) {
 		return;
 	}
 	for (int k = 0; k <= (u == v ? 0 : left) && a->in[v] + k <= a->d; k++) {
 		a->arcs[u][v] = k;
+		a->arcs[v][u] = a->both ? k : a->arcs[v][u];
 		a->in[v] += k;
 		each_digraph(a, u, v + 1, left - k);
 		a->in[v] -= k;
 	}
 }
 
+static void all_digraphs(int n, int d, bool both)
+{
+	struct coll_frontier f = find(n, d, both, COLL_ALLREDUCE, true);
+	struct all_digraphs a = { .n = n, .d = d, .both = both, .f = &f };
+
+	each_digraph(&a, 0, both, d);
+	assert_true(a.count > d);
+	coll_frontier_fini(&f);
+}
+
 static void test_all_digraphs(void **state)
 {
 	(void)state;
-	for (int n = 3; n <= 4; n++) {
+	for (int n = 3; n <= 5; n++) {
 		for (int d = n - 1; d <= ALL_OR_SOME(8, 4); d++) {
-			struct coll_frontier f = find(n, d, false, COLL_ALLREDUCE, true);
-			struct all_digraphs a = { .n = n, .d = d, .f = &f };
-
-			each_digraph(&a, 0, 0, d);
-			assert_true(a.count > d);
-			coll_frontier_fini(&f);
+			all_digraphs(n, d, true);
+			if (n < 5) {
+				all_digraphs(n, d, false);
+			}
 		}
 	}
 }
@@ -443,6 +505,7 @@ int main(void)
 		cmocka_unit_test(test_points_are_real),
 		cmocka_unit_test(test_sweep),
 		cmocka_unit_test(test_dark_ports),
+		cmocka_unit_test(test_proven),
 		cmocka_unit_test(test_large_field),
 		cmocka_unit_test(test_all_digraphs),
 		cmocka_unit_test(test_refusals),
