@@ -163,4 +163,5 @@ void journal_from_plan(struct plan *p, const struct change_order *order, struct 
 	}
 	write_gains(p, out);
 	out->topologies = x_dup(p->topologies ? p->topologies : "");
+	out->empties = x_dup(p->evacuated);
 }

@@ -404,7 +404,11 @@ static void on_planned(struct plan_request *r, void *arg)
 static void on_recovered(void *arg)
 {
 	struct daemon *d = arg;
+	struct err err = { 0 };
 
+	if (drain_load(d->drain, &err)) {	/* it may have emptied a part */
+		log_error("weftd", "%s", err.msg);
+	}
 	job_status_refresh(d->job_status);
 	changes_watch_confirm(d->changes);
 	jobs_settle(d->jobs);

@@ -26,7 +26,7 @@ const struct portable_table portable_tables[] = {
 	    { "undoing", N }, { "summary", T }, { "superseded_by", C }, { "request", T },
 	    { "arguments", T }, { "confirm_within_ns", C }, { "proof", N }, { "trace", T },
 	    { "expected_down_ns", C }, { "down_ns", C }, { "downtime_source", N },
-	    { "topologies", T } } },
+	    { "topologies", T }, { "empties", T } } },
 	{ "change_jobs", "change_job", "change, seq",
 	  { { "change", C }, { "seq", N }, { "name", T }, { "nodes", T }, { "collective", T },
 	    { "topology", T }, { "algorithm", T }, { "ring", T }, { "size_bytes", C },

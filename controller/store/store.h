@@ -27,7 +27,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 22		/* of the file format (user_version) */
+#define STORE_VERSION 23		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_COMMAND_MAX 16384	/* a map of many circuits in one */
@@ -509,6 +509,7 @@ struct store_journal {
 	int n_gains;
 	struct store_gain *gains;	/* of jobs; only written, by store_begin */
 	char *topologies;		/* plan->topologies; likewise; NULL: none */
+	char *empties;		/* a part that is drained with the commit; likewise */
 };
 
 void store_journal_fini(struct store_journal *j);

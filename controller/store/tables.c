@@ -393,7 +393,10 @@ static const char v21[] = "ALTER TABLE change_job ADD COLUMN ports TEXT NOT NULL
 static const char v22[] =
 	"ALTER TABLE change ADD COLUMN topologies TEXT NOT NULL DEFAULT '';";
 
+/* The part that is drained with the commit, as the change empties it. */
+static const char v23[] = "ALTER TABLE change ADD COLUMN empties TEXT NOT NULL DEFAULT '';";
+
 const char *const store_migrations[STORE_VERSION] = {
 	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, v17, v18,
-	v19, v20, v21, v22,
+	v19, v20, v21, v22, v23,
 };

@@ -62,7 +62,19 @@ expect 2 "what would move, and its cost" weft drain $part --evacuate --dry-run
 has out "is told" '2 to add, 2 to delete, 2 kept'
 [[ $(sets) == "$made" && $(weft status --format json | jq '.holds | length') == 0 ]]
 tap "nothing is drained or moved by it"
+is_drained() { weft status --format json | jq -e --arg part "$1" 'any(.holds[]; .target == $part)' >"$T/drained"; }
+weft freeze -m stop >/dev/null
+expect 75 "a change that is refused" weft drain $part --evacuate
+weft unfreeze >/dev/null
+control ocs0 "fault refuse-port=o$((5 - port))" >/dev/null
+expect 3 "and one that is rolled back" weft drain $part --evacuate
+! is_drained $part
+tap "drain nothing"
+control ocs0 clear >/dev/null
+made=$(sets)
 expect 0 "the port is emptied" weft drain $part --evacuate -m lens
+is_drained $part
+tap "and drained"
 has out "what it costs is told" '2 to add, 2 to delete, 2 kept'
 control ocs0 map >"$T/now"
 ! grep -q "^$port,\|,$port$" "$T/now" && [[ $(grep -c , "$T/now") == 4 && $(sets) == $((made + 2)) ]]

@@ -35,7 +35,8 @@ static bool nothing_to_do(struct change *c)
 	struct store_config cfg;
 	bool same;
 
-	if (c->n_runs || (c->a->n_open && !c->ready) || store_config(c->a->store, &cfg, NULL)) {
+	if (c->n_runs || c->plan->evacuated[0] || (c->a->n_open && !c->ready) ||
+	    store_config(c->a->store, &cfg, NULL)) {
 		return false;
 	}
 	same = strcmp(cfg.hash, c->set->fabric->hash) == 0;

@@ -3,8 +3,8 @@
  * Maintenance: parts drained and emptied, the fabric frozen, ports set and devices recovered by
  * hand.
  *
- * What is to be emptied is planned for first: what cannot be planned leaves nothing drained. It is
- * drained before the plan is shown and carried out, so that nothing new comes there meanwhile.
+ * What is to be emptied is drained by weftd with the change that empties it: what is not
+ * committed leaves nothing drained.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,41 +49,25 @@ static int end_evacuation(struct cli *c, const Weft__V1__PlanSummary *s)
 	return s->nothing_to_do ? CLI_AS_IT_WAS : CLI_PENDING;
 }
 
-static int record_drain(struct cli *c, const Weft__V1__DrainRequest *req, struct err *err)
-{
-	ProtobufCMessage *answer = NULL;
-	int r = cli_unary(c, CLI_METHOD("Drain"), &req->base,
-			  &weft__v1__drain_response__descriptor, CLI_CALL_MS, &answer, err);
-
-	if (r == 0) {
-		rpc_free_message(answer);
-	}
-	return r;
-}
-
-/* What moves away from the part, and what that costs; then it does, unless nothing can. */
-static int evacuate(struct cli *c, const Weft__V1__DrainRequest *drain, struct err *err)
+/* What moves away from the part, and what that costs; then it does. */
+static int evacuate(struct cli *c, const char *reason, struct err *err)
 {
 	Weft__V1__PlanRequest req = WEFT__V1__PLAN_REQUEST__INIT;
 	bool dry = cli_has(c, "dry-run");
 	struct plan_view v = { 0 };
-	char comment[256];
 	int r;
 
-	snprintf(comment, sizeof(comment), "evacuates %s%s%s", c->argv[0],
-		 drain->reason[0] ? ": " : "", drain->reason);
 	req.evacuate = c->argv[0];
 	req.want_file = !dry;
-	if ((r = cli_plan(c, NULL, &req, &v, err)) ||
-	    (!dry && (r = record_drain(c, drain, err)))) {
+	if ((r = cli_plan(c, NULL, &req, &v, err))) {
 		goto out;
 	}
 	cli_warn_plan(c, &v);
 	if (dry || c->format == OUT_TABLE) {
 		r = plan_view_print(c, &v, err);
 	}
-	if (r == 0 && !dry && !v.summary->nothing_to_do) {
-		r = cli_apply_plan(c, &v.file, comment, err);
+	if (r == 0 && !dry) {
+		r = cli_apply_plan(c, &v.file, reason[0] ? reason : "evacuated", err);
 	}
 	if (r == 0) {
 		r = end_evacuation(c, v.summary);
@@ -107,7 +91,7 @@ int cmd_drain(struct cli *c, struct err *err)
 		return err_set(err, WEFT_EUSAGE, "weft drain: --dry-run is of --evacuate: a drain "
 			       "alone moves nothing");
 	}
-	return cli_has(c, "evacuate") ? evacuate(c, &req, err) :
+	return cli_has(c, "evacuate") ? evacuate(c, req.reason, err) :
 		call_hold(c, CLI_METHOD("Drain"), &req.base, err);
 }
 

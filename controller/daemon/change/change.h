@@ -52,6 +52,8 @@ int drain_check_name(const struct drain *d, const char *what, struct err *err);
  * free, also on error. */
 int drain_freeze(struct drain *d, const struct rpc_call *call, const char *reason,
 		 Weft__V1__Holds *out, struct err *err);
+/* A change that empties `what` is committed, and the store has it as drained: it is told. */
+void drain_emptied(struct drain *d, const char *what, const struct change_order *order);
 /* Drain, Undrain, Unfreeze; arg is the struct drain. Each is durable, in the
  * audit trail and an event before it is answered with all entries of now.
  * WEFT_ENOTFOUND for a name that the present fabric does not have. */

@@ -369,22 +369,39 @@ static int announce(struct drain *d, Weft__V1__EventKind kind, const char *text,
 	return 0;
 }
 
-/* Drains `what`, or freezes the fabric (""). */
-static int hold(struct drain *d, const struct rpc_call *call, const char *what, const char *reason,
-		Weft__V1__Holds *out, struct err *err)
+/* The store holds `what`: drained, or the fabric frozen (""). */
+static int announce_hold(struct drain *d, const char *what, const char *who, const char *reason,
+			 Weft__V1__Holds *out, struct err *err)
 {
-	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 256];
-	int r;
+	char text[RPC_PEER_TEXT_MAX + 256];
 
-	rpc_peer_text(rpc_call_peer(call), who, sizeof(who));
-	r = store_drain(d->env->store, what, who, reason, err);
-	if (r) {
-		return r;
-	}
 	snprintf(text, sizeof(text), "%.80s is %s by %s%s%.100s",
 		 *what ? what : "the fabric", *what ? "drained" : "frozen",
 		 who, reason[0] ? ": " : "", reason);
 	return announce(d, *what ? EVENT_KIND(DRAINED) : EVENT_KIND(FROZEN), text, out, err);
+}
+
+/* Drains `what`, or freezes the fabric (""). */
+static int hold(struct drain *d, const struct rpc_call *call, const char *what, const char *reason,
+		Weft__V1__Holds *out, struct err *err)
+{
+	char who[RPC_PEER_TEXT_MAX];
+	int r;
+
+	rpc_peer_text(rpc_call_peer(call), who, sizeof(who));
+	r = store_drain(d->env->store, what, who, reason, err);
+	return r ? r : announce_hold(d, what, who, reason, out, err);
+}
+
+void drain_emptied(struct drain *d, const char *what, const struct change_order *order)
+{
+	Weft__V1__Holds all = WEFT__V1__HOLDS__INIT;
+	struct err err = { 0 };
+
+	if (announce_hold(d, what, order->who, order->comment, &all, &err)) {
+		log_error("weftd", "%s", err.msg);
+	}
+	free(all.holds);
 }
 
 int drain_freeze(struct drain *d, const struct rpc_call *call, const char *reason,

@@ -288,6 +288,9 @@ static void on_applied(int rc, const struct apply_result *res, const struct err 
 	if (res->verdict == APPLY_COMMITTED || res->verdict == APPLY_NOTHING_TO_DO) {
 		take_jobs(c);
 	}
+	if (res->verdict == APPLY_COMMITTED && c->plan->evacuated[0]) {
+		drain_emptied(c->of->drain, c->plan->evacuated, &c->order);
+	}
 	end_change(c, res, rc, err);
 }
 

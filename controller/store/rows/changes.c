@@ -90,6 +90,7 @@ void store_journal_fini(struct store_journal *j)
 	free(j->works);
 	store_gains_free(j->gains, j->n_gains);
 	free(j->topologies);
+	free(j->empties);
 	store_change_fini(&j->change);
 	memset(j, 0, sizeof(*j));
 }
@@ -388,12 +389,13 @@ static int insert_change(struct store *s, struct store_journal *j,
 	return db_run(s, err,
 		      "INSERT INTO change (generation, started_ns, who, comment, config_name, "
 		      "config, verdict, request, arguments, confirm_within_ns, trace, "
-		      "expected_down_ns, topologies) "
-		      "VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?)",
-		      "iissssssisis", s->generation, now_ns, o->who ? o->who : "",
+		      "expected_down_ns, topologies, empties) "
+		      "VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?)",
+		      "iissssssisiss", s->generation, now_ns, o->who ? o->who : "",
 		      o->comment ? o->comment : "", config->name, ch->config_hash,
 		      o->request_id ? o->request_id : "", o->arguments, o->confirm_within_ns,
-		      o->trace, ch->expected_down_ns, j->topologies ? j->topologies : "");
+		      o->trace, ch->expected_down_ns, j->topologies ? j->topologies : "",
+		      j->empties ? j->empties : "");
 }
 
 int store_requests_put(struct store *s, int64_t change, const struct model_config *config,
@@ -636,6 +638,14 @@ int store_confirm(struct store *s, struct err *err)
 	return db_end(s, db_run(s, err, "DELETE FROM confirm", ""), err);
 }
 
+/* What the change has emptied is drained for its reason from now on. */
+static int drain_emptied(struct store *s, int64_t id, struct err *err)
+{
+	return db_run(s, err, "INSERT INTO drain (what, who, reason, since_ns) "
+		      "SELECT empties, who, comment, ? FROM change WHERE id = ? AND empties <> '' "
+		      "ON CONFLICT (what) DO NOTHING", "ii", clk_wall_ns(), id);
+}
+
 /* Within a transaction. */
 static int commit(struct store *s, const struct store_journal *j, const char *summary, int proof,
 		  struct err *err)
@@ -644,7 +654,8 @@ static int commit(struct store *s, const struct store_journal *j, const char *su
 	int rc;
 
 	if ((rc = require_open(s, change, err)) || (rc = move_intent(s, j, err)) ||
-	    (rc = move_confirm(s, change, err)) || (rc = store_repairs_prune(s, change, err)) ||
+	    (rc = move_confirm(s, change, err)) || (rc = drain_emptied(s, change, err)) ||
+	    (rc = store_repairs_prune(s, change, err)) ||
 	    (rc = db_run(s, err, "UPDATE change SET proof = ?, down_ns = ?, downtime_source = ? "
 			 "WHERE id = ?", "iiii", (int64_t)proof, j->change.down_ns,
 			 (int64_t)j->change.downtime_source, change)) ||

@@ -49,6 +49,7 @@ static void make_old(const struct place *p, const char *const *texts, int n)
 	    "ALTER TABLE change_job DROP COLUMN ports; "
 	    "ALTER TABLE change_job DROP COLUMN circuits; "
 	    "ALTER TABLE change DROP COLUMN topologies; "
+	    "ALTER TABLE change DROP COLUMN empties; "
 	    "PRAGMA user_version = 18");
 }
 
@@ -208,7 +209,8 @@ static void exports_have_none(void **state)
 	sql(&p, "ALTER TABLE change_job ADD COLUMN ports TEXT NOT NULL DEFAULT '';"
 	    "ALTER TABLE change_job ADD COLUMN circuits TEXT NOT NULL DEFAULT '';"
 	    "ALTER TABLE change ADD COLUMN topologies TEXT NOT NULL DEFAULT '';"
-	    "PRAGMA user_version = 22");
+	    "ALTER TABLE change ADD COLUMN empties TEXT NOT NULL DEFAULT '';"
+	    "PRAGMA user_version = 23");
 	assert_int_equal(store_export(p.path, &everything, &text, &err), 0);
 	assert_non_null(memmem(text.data, text.len, WORD, strlen(WORD)));
 	if (store_import(to.path, "text", text.data, text.len, false, &done, &err)) {

@@ -642,6 +642,7 @@ static void test_external_changes_are_bounded(void **state)
 /* ---- files that are not right -------------------------------------------- */
 
 #define WITHOUT_V20 "ALTER TABLE change DROP COLUMN topologies;" \
+	"ALTER TABLE change DROP COLUMN empties;" \
 	"ALTER TABLE change_job DROP COLUMN ports;" \
 	"ALTER TABLE change_job DROP COLUMN circuits;" \
 	"DROP TABLE content; ALTER TABLE replica DROP COLUMN published;"
@@ -723,7 +724,7 @@ static void test_gains(void **state)
 	store_free(s);
 }
 
-/* Takes back what formats 3 to 22 have added; the list of ops that a journal
+/* Takes back what formats 3 to 23 have added; the list of ops that a journal
  * may hold stays the longer one. */
 #define AS_TABLE(view) "CREATE TABLE was AS SELECT * FROM " view "; DROP VIEW " view ";" \
 	"ALTER TABLE was RENAME TO " view ";"
@@ -1126,6 +1127,31 @@ static void test_jobs(void **state)
 	store_free(s);
 }
 
+/* What a change empties is drained with its commit, also when a restart settles it. */
+static void test_emptied(void **state)
+{
+	static const char *const parts[] = { "h1", "h2", "" };
+	struct store *s = must_open(*state);
+	struct store_drain *v;
+	int n;
+
+	for (int i = 0; i < 3; i++) {
+		struct store_journal j = journal_of(2, -1, 7);
+
+		j.empties = strdup(parts[i]);
+		OK(begin(s, &j, "aa", &err));
+		OK(i == 0 ? store_end(s, j.change.id, STORE_ROLLED_BACK, "", &err) :
+			    store_commit(s, j.change.id, "done", 0, &err));
+		store_journal_fini(&j);
+	}
+	OK(store_drains(s, &v, &n, &err));
+	assert_int_equal(n, 1);
+	assert_string_equal(v[0].what, "h2");
+	assert_string_equal(v[0].reason, "why");
+	store_drains_free(v, n);
+	store_free(s);
+}
+
 /* Those that are over are forgotten, those that live never. */
 static void test_holds(void **state)
 {
@@ -1472,7 +1498,7 @@ int main(void)
 		T(test_observed), T(test_observed_again), T(test_losses),
 		T(test_audit_is_bounded), T(test_audit_bytes_are_bounded),
 		T(test_audit_is_asked), T(test_external_changes_are_bounded),
-		T(test_jobs), T(test_holds), T(test_repairs), T(test_proofs),
+		T(test_jobs), T(test_holds), T(test_emptied), T(test_repairs), T(test_proofs),
 		T(test_gains),
 		T(test_timings), T(test_jobs_are_bounded),
 		T(test_format_2), T(test_format_5), T(test_lease), T(test_confirm),
