@@ -393,22 +393,6 @@ static int64_t congestion_ns(const struct coll_want *w, int diameter, double con
 	return (int64_t)((diameter * (double)step_ns(&w->cost) + congestion * shard) * (1 - 1e-6));
 }
 
-/* Whether a group that is known takes every node to every other. */
-static int are_alike(const char *expr, bool *alike, struct err *err)
-{
-	struct topo_group *g = NULL;
-	struct topo *t = NULL;
-	int rc = topo_parse(expr, &t, NULL, err);
-
-	if (rc == 0) {
-		rc = topo_group_find(t, &g, err);
-	}
-	*alike = g && topo_group_orbits(g) == 1;
-	topo_group_free(g);
-	topo_free(t);
-	return rc;
-}
-
 static int add_flows(struct coll_choices *c, struct err *err)
 {
 	const struct coll_want *w = &c->w;
@@ -420,6 +404,7 @@ static int add_flows(struct coll_choices *c, struct err *err)
 	int rc;
 
 	q.most = q.most ? q.most : COLL_WANT_FLOWS;
+	q.alike_only = (int64_t)q.n * q.n * q.degree > FINDER_MANY_FLOWS;
 	q.flow.gap = q.flow.gap > 0 ? q.flow.gap : COLL_WANT_GAP;
 	q.flow.max_passes = q.flow.max_passes ? q.flow.max_passes : COLL_WANT_PASSES;
 	rc = coll_find_flow(&q, &l, &why);
@@ -427,14 +412,11 @@ static int add_flows(struct coll_choices *c, struct err *err)
 		bool solved = i < l.points.n;
 		const struct coll_flow_point *p = solved ? &l.points.v[i]
 							 : &l.rest.v[i - l.points.n];
-		struct finder_entry e = { .diameter = p->diameter };
+		struct finder_entry e = { .diameter = p->diameter, .alike = p->alike };
 
 		e.time_ns = congestion_ns(w, p->diameter, solved ? p->flow.bound :
 					  (double)p->distance_sum / w->q.n / w->q.degree);
-		rc = are_alike(p->expr, &e.alike, &why);
-		if (rc == 0) {
-			push(c, e, p->expr);
-		}
+		push(c, e, p->expr);
 	}
 	coll_flow_list_fini(&l);
 	if (rc && rc != WEFT_EINFEASIBLE && err) {

@@ -84,6 +84,15 @@ static bool fits(const struct finder_flow_search *s, const struct topo *t)
 	       !(s->q->bidirectional && !topo_is_symmetric(t));
 }
 
+static bool are_alike(const struct topo *t)
+{
+	struct topo_group *g = NULL;
+	bool alike = topo_group_find(t, &g, NULL) == 0 && g && topo_group_orbits(g) == 1;
+
+	topo_group_free(g);
+	return alike;
+}
+
 /* Adds an expression, unless it is no digraph for the query. */
 static void consider(struct finder_flow_search *s, const char *expr)
 {
@@ -104,6 +113,7 @@ static void consider(struct finder_flow_search *s, const char *expr)
 	}
 	if (whole) {
 		p.expr = x_dup(expr);
+		p.alike = are_alike(t);
 		s->found.considered++;
 		vec_push(&s->found.points, p);
 	}
@@ -209,7 +219,7 @@ static void consider_random(struct finder_flow_search *s)
 		if (n % (d + 1) == 0) {
 			consider_form(s, "Xpander(%d,%d,%d)", d, n / (d + 1), seed);
 		}
-		if (!s->q->bidirectional) {
+		if (!s->q->bidirectional && (int64_t)n * n * d <= FINDER_MANY_FLOWS) {
 			consider_form(s, "PathExpander(%d,%d,%d)", n, d, seed);
 		}
 	}
@@ -303,27 +313,21 @@ static int solve_all(struct finder_flow_search *s)
 	size_t n = s->found.points.n, done = 0;
 	int rc = 0;
 
-	for (; done < n && rc == 0; done++) {
-		struct coll_flow_point *p = &s->found.points.v[done];
+	for (size_t i = 0; i < n; i++) {
+		struct coll_flow_point p = s->found.points.v[i];
 
-		if ((s->q->most > 0 && (int)done >= s->q->most) ||
-		    (best > 0 && min_congestion(s->q, p) >= best) ||
+		if (rc || (s->q->most > 0 && (int)done >= s->q->most) ||
+		    (s->q->alike_only && !p.alike) ||
+		    (best > 0 && min_congestion(s->q, &p) >= best) ||
 		    (done > 0 && s->q->flow.cancel && *s->q->flow.cancel)) {
-			break;
+			vec_push(&s->found.rest, p);
+			continue;
 		}
-		rc = solve(s->q, p, s->err);
-		if (rc == 0 && (best == 0 || p->flow.congestion < best)) {
-			best = p->flow.congestion;
+		rc = solve(s->q, &p, s->err);
+		if (rc == 0 && (best == 0 || p.flow.congestion < best)) {
+			best = p.flow.congestion;
 		}
-	}
-	for (size_t i = done; i < n; i++) {
-		struct coll_flow_point *p = &s->found.points.v[i];
-
-		if (rc == 0) {
-			vec_push(&s->found.rest, *p);
-		} else {
-			free(p->expr);
-		}
+		s->found.points.v[done++] = p;
 	}
 	s->found.points.n = done;
 	return rc;

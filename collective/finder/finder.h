@@ -132,6 +132,7 @@ struct coll_flow_query {
 	bool bidirectional;		/* every arc needs its reverse */
 	struct mcf_options flow;	/* of each digraph */
 	int most;		/* digraphs that are solved; 0: no limit */
+	bool alike_only;	/* only those that a group makes alike are, in a moment */
 };
 
 /* A digraph and its flow; rates as in mcf.h. */
@@ -139,6 +140,7 @@ struct coll_flow_point {
 	char *expr;		/* owned */
 	int diameter;
 	int64_t distance_sum;	/* over all pairs */
+	bool alike;		/* a group that is known takes every node to every other */
 	struct mcf_result flow;
 };
 

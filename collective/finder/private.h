@@ -22,6 +22,9 @@
 #include "topology/topology.h"
 
 #define FINDER_MAX_EXPR 512
+/* Flows of a source on an arc up to which shortest-path expanders are formed for an all-to-all, and
+ * flows solved only to choose by: more take seconds, and hardly gain. */
+#define FINDER_MANY_FLOWS (1 << 21)
 
 /* A digraph that may serve. Loads are those of one all-gather and one
  * reduce-scatter, in M/B. */

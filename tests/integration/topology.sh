@@ -49,8 +49,8 @@ says "a number beyond 64 bits" 'number is too large' \
 
 # All-to-all is ranked by proven rates.
 got=$(weft topology find -n 8 -d 4 -c all-to-all --format json |
-	jq -c '[.best,.rate_bound,.points[0].flow_rate]')
-[[ $got == '["K(4,4)",0.4,0.4]' ]]
+	jq -c '[.best,.rate_bound,.points[0].flow_rate,.points[0].sum_of_distances]')
+[[ $got == '["K(4,4)",0.4,0.4,80]' ]]
 tap "the best topology for all-to-all"
 got=$(weft topology find -n 9,10 -d 4 -c all-to-all --format json |
 	jq -c '[.best[]|[.nodes,.topology]]')

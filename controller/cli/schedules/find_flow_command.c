@@ -6,7 +6,7 @@
 #include "controller/cli/schedules/find.h"
 
 /* {flow_rate, flow_rate_bound, flow_gap, bandwidth_factor, gap, diameter,
- * topology}: gap is to the bound of any digraph of that size, flow_gap to
+ * sum_of_distances, topology}: gap is to the bound of any digraph of that size, flow_gap to
  * that of this one. */
 static void out_flow_point(const struct cli *c, struct out *o, const struct coll_flow_query *q,
 			   const struct coll_flow_list *l, size_t i)
@@ -19,6 +19,7 @@ static void out_flow_point(const struct cli *c, struct out *o, const struct coll
 	out_real(o, "bandwidth_factor", p->flow.congestion * q->degree / q->n);
 	cli_out_gap(c, o, "gap", p->flow.congestion / l->bound - 1);
 	out_int(o, "diameter", p->diameter);
+	out_int(o, "sum_of_distances", p->distance_sum);
 	out_str(o, "topology", p->expr);
 }
 

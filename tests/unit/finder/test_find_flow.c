@@ -164,6 +164,30 @@ static void same_again(void **state)
 	coll_flow_list_fini(&b);
 }
 
+/* Only what a group makes alike is solved, and nothing is lost by it; the same rates as without. */
+static void alike_only(void **state)
+{
+	struct coll_flow_query q = query(24, 4, false);
+	struct coll_flow_list all, some;
+
+	(void)state;
+	find(&q, &all);
+	q.alike_only = true;
+	find(&q, &some);
+	assert_int_equal(all.points.n + all.rest.n, some.points.n + some.rest.n);
+	assert_true(some.points.n > 0);
+	for (size_t i = 0; i < some.points.n; i++) {
+		assert_true(some.points.v[i].alike);
+		assert_true(some.points.v[i].flow.congestion >=
+			    all.points.v[0].flow.congestion * (1 - 1.1e-3));
+	}
+	for (size_t i = 0; i < some.rest.n; i++) {
+		assert_true(some.rest.v[i].flow.congestion <= 0);
+	}
+	coll_flow_list_fini(&all);
+	coll_flow_list_fini(&some);
+}
+
 static void refused(void **state)
 {
 	static const struct {
@@ -196,7 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bounds), cmocka_unit_test(known_best),
 		cmocka_unit_test(properties), cmocka_unit_test(same_again),
-		cmocka_unit_test(refused),
+		cmocka_unit_test(alike_only), cmocka_unit_test(refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
