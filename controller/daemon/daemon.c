@@ -361,7 +361,7 @@ static void on_changed(void *arg)
 	webui_changed(((struct daemon *)arg)->webui);
 }
 
-static void on_drain_released(void *arg)
+static void on_drain_changed(void *arg)
 {
 	jobs_advance(((struct daemon *)arg)->jobs);
 }
@@ -601,7 +601,7 @@ static int make_changes(struct daemon *d, struct err *err)
 	};
 	int r;
 
-	d->drain = drain_new(&d->env, on_drain_released, d);
+	d->drain = drain_new(&d->env, on_drain_changed, d);
 	r = drain_load(d->drain, err);
 	if (r) {
 		return r;

@@ -1061,6 +1061,7 @@ static const struct msg_column request_columns[] = {
 	{ "job", "name", NULL }, { "state", "state", NULL }, { "nodes", "nodes", NULL },
 	{ "position", "position", NULL }, { "priority", "priority", NULL },
 	{ "who", "who", NULL }, { "requested_at", "requested_at_ns", NULL },
+	{ "estimated_start", "estimated_start_at_ns", NULL },
 	{ "started_at", "started_at_ns", NULL }, { "ended_at", "ended_at_ns", NULL },
 	{ "problem", "problem", NULL }, { NULL, NULL, NULL },
 };

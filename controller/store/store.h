@@ -27,7 +27,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 23		/* of the file format (user_version) */
+#define STORE_VERSION 24		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_COMMAND_MAX 16384	/* a map of many circuits in one */
@@ -591,6 +591,8 @@ struct store_job {
 	int64_t asked_ns, started_ns, ended_ns;	/* wall clock; 0: not yet */
 	int repairs;		/* tries recently to repair its light */
 	int64_t repair_ns;	/* wall clock of the last one, 0: never */
+	int64_t told_ns;	/* wall clock: it starts by then; 0: nothing was told */
+	int64_t preempt_ns;	/* wall clock: it makes room then; 0: it need not */
 };
 
 void store_job_fini(struct store_job *j);

@@ -396,7 +396,11 @@ static const char v22[] =
 /* The part that is drained with the commit, as the change empties it. */
 static const char v23[] = "ALTER TABLE change ADD COLUMN empties TEXT NOT NULL DEFAULT '';";
 
+/* Starts that jobs in the queue were told, and ends of those that make room. */
+static const char v24[] = "ALTER TABLE job ADD COLUMN told_ns INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE job ADD COLUMN preempt_ns INTEGER NOT NULL DEFAULT 0;";
+
 const char *const store_migrations[STORE_VERSION] = {
 	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, v17, v18,
-	v19, v20, v21, v22, v23,
+	v19, v20, v21, v22, v23, v24,
 };

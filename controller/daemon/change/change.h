@@ -15,8 +15,8 @@
 
 struct drain;
 
-/* released is called when something is drained or frozen no longer. */
-struct drain *drain_new(struct daemon_env *env, void (*released)(void *arg), void *arg);
+/* changed is called when something is drained or frozen, or no longer. */
+struct drain *drain_new(struct daemon_env *env, void (*changed)(void *arg), void *arg);
 void drain_free(struct drain *d);	/* NULL is fine */
 /* Reads from the store what is drained or frozen; on error the list stays as it
  * was. */

@@ -20,7 +20,7 @@ struct drain {
 	struct daemon_env *env;
 	struct store_drain *holds;	/* as in the store */
 	int n_holds;
-	void (*released)(void *arg);	/* after an entry went */
+	void (*changed)(void *arg);	/* after an entry came or went */
 	void *arg;
 };
 
@@ -366,6 +366,7 @@ static int announce(struct drain *d, Weft__V1__EventKind kind, const char *text,
 	store_audit(d->env->store, 0, "", STORE_EVENT, text);
 	event_emit(d->env->events, &ev, "%s", text);
 	out->holds = drain_messages(d, &out->n_holds);
+	d->changed(d->arg);
 	return 0;
 }
 
@@ -428,7 +429,6 @@ static void release(struct drain *d, struct rpc_call *call, const char *what)
 	}
 	call_answer(call, r, &res.base, &err);
 	free(res.holds);
-	d->released(d->arg);
 }
 
 void handle_drain(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
@@ -482,11 +482,11 @@ int drain_count(const struct drain *d)
 	return d->n_holds;
 }
 
-struct drain *drain_new(struct daemon_env *env, void (*released)(void *arg), void *arg)
+struct drain *drain_new(struct daemon_env *env, void (*changed)(void *arg), void *arg)
 {
 	struct drain *d = x_new(1, sizeof(*d));
 
-	*d = (struct drain){ .env = env, .released = released, .arg = arg };
+	*d = (struct drain){ .env = env, .changed = changed, .arg = arg };
 	return d;
 }
 

@@ -21,6 +21,8 @@ static void job_free(struct job *j)
 	free(j->ports);
 	vec_fini(&j->calls);
 	free(j->moving);
+	free(j->reserved);
+	free(j->why_later);
 	free(j);
 }
 

@@ -98,6 +98,9 @@ static void end_change(struct jobs *jobs, bool begun, int rc, const struct err *
 		}
 	}
 	jobs->n_busy = 0;
+	while (begun && !rc && clk_now_ns() - jobs->began_ns > jobs->change_ns) {
+		jobs->change_ns *= 2;
+	}
 	if (list.n == 1 && list.v[0]->moving) {
 		job_end_repair(list.v[0], rc, err);
 	} else if (begun && rc && list.n > 1 && !may_pass(rc)) {
@@ -175,6 +178,7 @@ static void begin(struct jobs *jobs, const job_list *list, const char *comment)
 		names[i] = list->v[i]->s.name;
 	}
 	jobs->n_busy = (int)list->n;
+	jobs->began_ns = clk_now_ns();
 	r = jobs_flush(jobs) ? changes_begin_jobs(jobs->changes, &own, &err)
 			     : err_set(&err, WEFT_EIO, "states of jobs cannot be recorded");
 	if (r) {
@@ -230,35 +234,28 @@ static int collect_preemptible(struct jobs *jobs, const struct job *j, struct jo
 	return n;
 }
 
-/* Whether a job has this host: a word of its nodes. */
-static bool has_host(const struct job *j, const char *host)
+/* Whether a word is in both. */
+static bool shares_host(const char *a, const char *b)
 {
-	size_t len = strlen(host);
-	const char *p = j->s.nodes;
-
-	while ((p = strstr(p, host)) != NULL) {
-		if ((p == j->s.nodes || p[-1] == ' ') && (p[len] == ' ' || p[len] == '\0')) {
-			return true;
+	for (size_t len; *b; b += len + (b[len] == ' ')) {
+		len = strcspn(b, " ");
+		for (const char *p = a; *p; p += strcspn(p, " "), p += *p == ' ') {
+			if (strcspn(p, " ") == len && strncmp(p, b, len) == 0) {
+				return true;
+			}
 		}
-		p += len;
 	}
 	return false;
 }
 
 /* Ends those of the others whose hosts j is going to have. */
-static void end_preempted(const struct model_fabric *f, struct job **others, int n,
-			  const int *hosts, int n_hosts, const struct job *j)
+static void end_preempted(struct job **others, int n, const char *nodes, const struct job *j)
 {
 	char why[CONF_MAX_NAME + 40];
 
 	snprintf(why, sizeof(why), "makes room for job %s", j->s.name);
 	for (int i = 0; i < n; i++) {
-		bool needed = false;
-
-		for (int k = 0; k < n_hosts; k++) {
-			needed |= has_host(others[i], f->hosts[hosts[k]].name);
-		}
-		if (needed) {
+		if (shares_host(others[i]->s.nodes, nodes)) {
 			job_move(others[i], STORE_JOB_ENDING, why);
 		}
 	}
@@ -277,17 +274,18 @@ static bool make_room(struct jobs *jobs, struct job *j)
 	for (int k = 1; k <= n_others && !found; k++) {
 		struct err err = { 0 };
 		struct job_view v;
-		int *hosts, n;
+		char *nodes;
 
 		names[k - 1] = others[k - 1]->s.name;
 		job_view_init(&v, jobs);
 		job_view_mark(&v, jobs, names, k);
-		found = job_find_place(&v, j, &hosts, &n, &err) == 0;
+		nodes = job_find_place(&v, j, &err);
+		found = nodes != NULL;
 		if (found) {
-			end_preempted(v.f, others, k, hosts, n, j);
+			end_preempted(others, k, nodes, j);
 		}
 		job_view_fini(&v);
-		free(hosts);
+		free(nodes);
 	}
 	free(others);
 	free(names);
@@ -340,44 +338,6 @@ static void collect_ends(struct jobs *jobs, const struct job_view *v, bool silen
 	}
 }
 
-static int by_rank(const void *a, const void *b)
-{
-	const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
-
-	if (x->s.priority != y->s.priority) {
-		return x->s.priority > y->s.priority ? -1 : 1;
-	}
-	return (x->s.id > y->s.id) - (x->s.id < y->s.id);
-}
-
-/* The queue, the first in front. */
-static void collect_queue(const struct jobs *jobs, job_list *out)
-{
-	for (size_t i = 0; i < jobs->v.n; i++) {
-		if (jobs->v.v[i]->s.state == STORE_JOB_QUEUED && !jobs->v.v[i]->retry_ns) {
-			vec_push(out, jobs->v.v[i]);
-		}
-	}
-	if (out->n > 1) {
-		qsort(out->v, out->n, sizeof(*out->v), by_rank);
-	}
-}
-
-/* The names of its hosts, owned by the caller; NULL: the errors of job_find_place. */
-static char *place(struct job_view *v, const struct job *j, struct err *err)
-{
-	int *hosts, n;
-	char *names;
-
-	if (j->req->n_circuits > 0) {
-		return circuits_check(v, j->jobs, j->s.name, j->req, err) ? NULL
-									   : circuits_hosts(v, j);
-	}
-	names = job_find_place(v, j, &hosts, &n, err) ? NULL : job_node_names(v->f, hosts, n);
-	free(hosts);
-	return names;
-}
-
 /* What becomes of one that has no place. True when others make room for it: those behind it
  * are to leave it what is free. */
 static bool handle_no_place(struct jobs *jobs, struct job_view *v, struct job *j,
@@ -403,36 +363,44 @@ static bool waits_for_former(const struct job *j)
 	return o && o != j && o->s.state != STORE_JOB_RUNNING;
 }
 
+/* It has its place, and goes into the change that begins. */
+static void start(struct job *j, struct job_view *v, char *nodes, job_list *out)
+{
+	free(j->s.nodes);
+	j->s.nodes = nodes;
+	job_move(j, STORE_JOB_STARTING, "");
+	job_view_mark_job(v, j, nodes);
+	vec_push(out, j);
+}
+
 /* Those of the queue that fit, and need a device that does not answer, or none such. */
 static void collect_starts(struct jobs *jobs, struct job_view *v, bool silent, job_list *out)
 {
-	job_list queue = { 0 };
+	struct job_queue q;
 	bool full = false;
 
-	collect_queue(jobs, &queue);
-	for (size_t i = 0; i < queue.n && !full; i++) {
-		struct job *j = queue.v[i];
+	job_queue_init(&q, jobs, v);
+	for (size_t i = 0; i < q.list.n && !full; i++) {
+		struct job *j = q.list.v[i];
 		struct err err = { 0 };
 		char *nodes;
 
-		if ((job_goes_alone(j) && out->n > 0) || waits_for_former(j)) {
+		if (j->retry_ns || (job_goes_alone(j) && out->n > 0) || waits_for_former(j)) {
 			continue;
 		}
-		nodes = place(v, j, &err);
+		nodes = job_queue_place(&q, (int)i, &err);
 		if (!nodes) {
 			full = handle_no_place(jobs, v, j, &err);
 		} else if (job_is_silent(v, nodes) == silent) {
-			free(j->s.nodes);
-			j->s.nodes = nodes;
-			nodes = NULL;
-			job_move(j, STORE_JOB_STARTING, "");
-			job_view_mark_job(v, j);
-			vec_push(out, j);
+			start(j, v, nodes, out);
 			full = job_goes_alone(j);
+		} else {
+			job_queue_drop(&q, (int)i);
+			free(nodes);
 		}
-		free(nodes);
 	}
-	vec_fini(&queue);
+	job_queue_tell(&q);
+	job_queue_fini(&q);
 }
 
 /* Those that end come last, as more do that make room. */

@@ -46,7 +46,7 @@ static int64_t next_due(const struct jobs *jobs)
 		if (job_lives(j) && j->retry_ns) {
 			wait = sooner(wait, j->retry_ns - clk_now_ns());
 		}
-		if (j->moved) {
+		if (j->moved || j->retold) {
 			wait = sooner(wait, SAVE_AGAIN_NS);
 		}
 	}
@@ -264,7 +264,7 @@ int jobs_new(struct daemon_env *env, struct plan_queue *queue, struct job_status
 	int r;
 
 	*jobs = (struct jobs){ .env = env, .queue = queue, .status = status, .drain = drain,
-			       .changes = changes };
+			       .changes = changes, .change_ns = JOB_CHANGE_NS };
 	jobs->clock = part_timer_new(env, on_time, jobs);
 	r = jobs_load(jobs, err);
 	if (r) {

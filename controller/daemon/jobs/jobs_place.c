@@ -107,16 +107,15 @@ static void mark_ports(struct job_view *v, const struct job *j, int host)
 	}
 }
 
-void job_view_mark_job(struct job_view *v, const struct job *j)
+void job_view_mark_job(struct job_view *v, const struct job *j, const char *nodes)
 {
-	const char *names = j->s.nodes;
 	int host;
 
 	if (j->req->n_circuits > 0) {
 		job_mark_circuits(v, j);
 		return;
 	}
-	while (!j->req->ring[0] && next_host(v->f, &names, &host)) {
+	while (!j->req->ring[0] && next_host(v->f, &nodes, &host)) {
 		if (host >= 0) {
 			mark_ports(v, j, host);
 		}
@@ -173,7 +172,7 @@ void job_view_mark(struct job_view *v, const struct jobs *jobs, const char *cons
 
 		if (is_not_in_fabric(v, j) &&
 		    (j->s.state == STORE_JOB_STARTING || !is_among(except, n, j->s.name))) {
-			job_view_mark_job(v, j);
+			job_view_mark_job(v, j, j->s.nodes);
 		}
 	}
 }
@@ -182,7 +181,7 @@ void job_view_mark_queued(struct job_view *v, const struct jobs *jobs)
 {
 	for (size_t i = 0; i < jobs->v.n; i++) {
 		if (jobs->v.v[i]->s.state == STORE_JOB_QUEUED && jobs->v.v[i]->req->n_circuits) {
-			job_view_mark_job(v, jobs->v.v[i]);
+			job_view_mark_job(v, jobs->v.v[i], "");
 		}
 	}
 }
@@ -317,8 +316,9 @@ static bool *find_busy(const struct job_view *v, const struct job *j)
 	return busy;
 }
 
-int job_find_place(const struct job_view *v, const struct job *j, int **out, int *n,
-		   struct err *err)
+/* The errors of place_job; hosts: free(). */
+static int find_hosts(const struct job_view *v, const struct job *j, int **out, int *n,
+		      struct err *err)
 {
 	const Weft__V1__RequestJobRequest *q = j->req;
 	struct place_request w = {
@@ -351,4 +351,18 @@ int job_find_place(const struct job_view *v, const struct job *j, int **out, int
 	free(usable);
 	free(hosts);
 	return r;
+}
+
+char *job_find_place(struct job_view *v, const struct job *j, struct err *err)
+{
+	int *hosts, n;
+	char *names;
+
+	if (j->req->n_circuits > 0) {
+		return circuits_check(v, j->jobs, j->s.name, j->req, err) ? NULL
+									   : circuits_hosts(v, j);
+	}
+	names = find_hosts(v, j, &hosts, &n, err) ? NULL : job_node_names(v->f, hosts, n);
+	free(hosts);
+	return names;
 }

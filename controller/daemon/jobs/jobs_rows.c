@@ -4,6 +4,7 @@
  * state that the job comes to, until it runs (or has ended, for a release). A client that goes away
  * leaves its job as it is.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +179,14 @@ static void add_circuits(struct job_row *row, const struct job *j)
 	}
 }
 
+static void add_estimate(Weft__V1__Job *m, const struct job *j)
+{
+	m->estimated_start_at_ns = j->s.told_ns ? j->s.told_ns : j->foreseen_ns;
+	m->estimate_kind = j->s.told_ns ? WEFT__V1__ESTIMATE_KIND__ESTIMATE_KIND_EXACT :
+			   j->foreseen_ns ? WEFT__V1__ESTIMATE_KIND__ESTIMATE_KIND_PROFILE :
+			   WEFT__V1__ESTIMATE_KIND__ESTIMATE_KIND_UNKNOWN;
+}
+
 static void row_init(struct job_row *row, const struct job *j)
 {
 	const struct model_request value = job_value(j);
@@ -204,6 +213,9 @@ static void row_init(struct job_row *row, const struct job *j)
 	row->m.requested_at_ns = j->s.asked_ns;
 	row->m.started_at_ns = j->s.started_ns;
 	row->m.ended_at_ns = j->s.ended_ns;
+	if (j->s.state == STORE_JOB_QUEUED) {
+		add_estimate(&row->m, j);
+	}
 	row->m.repair = j->req->repair ? j->req->repair
 				       : WEFT__V1__JOB_REPAIR__JOB_REPAIR_DEGRADED;
 	row->m.rate = j->s.state == STORE_JOB_RUNNING ? j->rate : 0;
@@ -324,16 +336,40 @@ void job_attach(struct job *j, struct rpc_call *call, bool release)
 	rpc_call_on_cancel(call, on_gone, j);
 }
 
+/* When it is to start, and when it was. */
+static void tell_start(const struct job *j, const struct daemon_event *ev)
+{
+	char now[32], before[32];
+
+	if (j->s.told_ns) {
+		clk_iso(j->s.told_ns, now, sizeof(now));
+	} else {
+		snprintf(now, sizeof(now), "a time that is not known");
+	}
+	if (j->told_before_ns) {
+		event_emit(j->jobs->env->events, ev, "job %s is to run by %s instead of %s%s%s",
+			   j->s.name, now, clk_iso(j->told_before_ns, before, sizeof(before)),
+			   j->why_later ? ": " : "", j->why_later ? j->why_later : "");
+	} else {
+		event_emit(j->jobs->env->events, ev, "job %s is to run by %s", j->s.name, now);
+	}
+}
+
 void job_tell(struct job *j)
 {
 	const struct daemon_event ev = {
 		.kind = EVENT_KIND(JOB),
 	};
 
-	j->moved = false;
-	event_emit(j->jobs->env->events, &ev, "job %s is %s%s%s", j->s.name,
-		     store_job_state_name(j->s.state), j->s.problem[0] ? ": " : "",
-		     j->s.problem);
+	if (j->moved) {
+		event_emit(j->jobs->env->events, &ev, "job %s is %s%s%s", j->s.name,
+			   store_job_state_name(j->s.state), j->s.problem[0] ? ": " : "",
+			   j->s.problem);
+	}
+	if (j->retold && j->s.state == STORE_JOB_QUEUED) {
+		tell_start(j, &ev);
+	}
+	j->moved = j->retold = false;
 	job_send_to_all(j);
 }
 
@@ -345,7 +381,7 @@ bool jobs_flush(struct jobs *jobs)
 	int rc = 0;
 
 	for (size_t i = 0; i < jobs->v.n; i++) {
-		if (jobs->v.v[i]->moved) {
+		if (jobs->v.v[i]->moved || jobs->v.v[i]->retold) {
 			vec_push(&moved, jobs->v.v[i]);
 			vec_push(&rows, &jobs->v.v[i]->s);
 		}

@@ -9,6 +9,7 @@
  * what they may have
  *   jobs_place.c      which hosts
  *   jobs_circuits.c   which ports
+ *   jobs_backfill.c   which of the queue, and when the others
  * changes
  *   jobs_lifecycle.c  time, and what the configuration says of them
  *   jobs_change.c     which of them start and end in one change
@@ -28,6 +29,7 @@
 #define WEFT_DAEMON_JOBS_PRIVATE_H
 
 #include "controller/daemon/jobs/jobs.h"
+#include "controller/plan/backfill.h"
 #include "lib/base/buf.h"
 #include "lib/base/vec.h"
 #include "weft/v1/jobs.pb-c.h"
@@ -57,6 +59,15 @@ struct job {
 	int part;
 	int64_t retry_ns;	/* monotonic: not tried again before; 0: at once */
 	bool moved;		/* not yet durable, nor sent to those who wait */
+	/* In the queue: the units that were reserved for the start that it was told, owned, or
+	 * NULL; the start that is foreseen otherwise, 0: none. */
+	bool *reserved;
+	int n_reserved;
+	int64_t foreseen_ns;
+	/* The start that it was told is another, which is not yet durable. */
+	bool retold;
+	int64_t told_before_ns;	/* 0: none */
+	char *why_later;	/* owned, or NULL */
 };
 
 typedef VEC(struct job *) job_list;
@@ -75,9 +86,12 @@ struct jobs {
 	bool refused;		/* by the store: what has moved last */
 	struct part_timer *clock;	/* for what is due by itself */
 	int64_t retry_ns;	/* monotonic: no change begins before; 0: at once */
+	int64_t change_ns;	/* that the change of a job takes at most, as seen so far */
+	int64_t began_ns;	/* monotonic: the one under way */
 };
 
 #define JOB_RETRY_NS ((int64_t)10 * 1000000000)	/* after what may pass by itself */
+#define JOB_CHANGE_NS ((int64_t)2 * 1000000000)	/* change_ns, before any was seen */
 
 /* A duration, ns, of a job that was released while it started: it ends as soon as it
  * has started, also when weftd is restarted in between. */
@@ -208,17 +222,17 @@ void job_view_mark_queued(struct job_view *v, const struct jobs *jobs);
 /* A side of a port is the job's, unless it is another's already: who waits for it, or may have any
  * of its host's, does not hold it. */
 void job_view_mark_side(struct job_view *v, int port, bool tx, const char *name);
-/* Marks the hosts and ports of one that starts. */
-void job_view_mark_job(struct job_view *v, const struct job *j);
+/* Marks the hosts, of these names, and ports of one that starts. */
+void job_view_mark_job(struct job_view *v, const struct job *j, const char *nodes);
 /* Whether a device that hosts of these names have ports on did not answer. O(ports). */
 bool job_is_silent(const struct job_view *v, const char *nodes);
 /* Over hosts, as place_job and place_spare want them: those whose ports that the job has, or would
  * have, are good, and that are not drained; free(). O(ports x ports that it names). */
 bool *job_usable_hosts(const struct job_view *v, const struct job *j);
-/* Hosts for the job, (*out)[*n], as place_job finds them; free(). NULL on error.
- * WEFT_EINFEASIBLE: not now; WEFT_EINVAL: the fabric lacks what it names. */
-int job_find_place(const struct job_view *v, const struct job *j, int **out, int *n,
-		   struct err *err);
+/* The names of hosts for the job, as place_job finds them, or of its circuits; owned by the caller.
+ * NULL on error. WEFT_EINFEASIBLE, WEFT_EHELD: not now; WEFT_EINVAL: the fabric lacks what it
+ * names. */
+char *job_find_place(struct job_view *v, const struct job *j, struct err *err);
 
 /* ---- jobs_circuits.c ---- */
 
@@ -238,6 +252,31 @@ int circuits_held(const struct jobs *jobs, int port, int lanes, struct err *err)
 bool circuits_take_ports(struct job_view *v, const struct job *j);
 /* The hosts of its ports as names, each once; owned by the caller. */
 char *circuits_hosts(struct job_view *v, const struct job *j);
+
+/* ---- jobs_backfill.c ---- */
+
+/* Those that wait, and what may be told to them. */
+struct job_queue {
+	job_list list;		/* the first in front, those that are tried later too */
+	struct jobs *jobs;
+	struct job_view *v;	/* borrowed: as it is now, with those that start marked */
+	struct job_view then;	/* as it would be: its tx, rx and busy are its own */
+	int64_t *held;		/* over units */
+	struct backfill b;
+};
+
+/* v: marked, and borrowed until job_queue_fini. */
+void job_queue_init(struct job_queue *q, struct jobs *jobs, struct job_view *v);
+void job_queue_fini(struct job_queue *q);
+/* The names of the hosts of the ith if it starts now, owned by the caller; they are to be asked
+ * about in their order. NULL: the errors of job_find_place; WEFT_EHELD also for what is reserved.
+ * The costs of backfill_place. */
+char *job_queue_place(struct job_queue *q, int i, struct err *err);
+/* It does not start after all, and is told nothing. */
+void job_queue_drop(struct job_queue *q, int i);
+/* Each that still waits is told when it starts, as far as that is known; jobs_flush makes it
+ * durable. Only job_queue_fini may follow. */
+void job_queue_tell(struct job_queue *q);
 
 /* ---- jobs_repair.c ---- */
 

@@ -16,7 +16,7 @@ static const char *const state_names[] = {
 #define COLUMNS \
 	"id, name, who, request, spec, nodes, state, problem, priority, " \
 	"preemptible, duration_ns, asked_ns, started_ns, ended_ns, repairs, " \
-	"repair_ns"
+	"repair_ns, told_ns, preempt_ns"
 
 const char *store_job_state_name(enum store_job_state st)
 {
@@ -72,6 +72,8 @@ static int read_job(struct store *s, sqlite3_stmt *st, void *row, struct err *er
 		.ended_ns = sqlite3_column_int64(st, 13),
 		.repairs = sqlite3_column_int(st, 14),
 		.repair_ns = sqlite3_column_int64(st, 15),
+		.told_ns = sqlite3_column_int64(st, 16),
+		.preempt_ns = sqlite3_column_int64(st, 17),
 	};
 	return 0;
 }
@@ -111,10 +113,11 @@ static int put_job(struct store *s, const struct store_job *j, int64_t *id, stru
 	return rc ? rc : db_run(s, err,
 		"UPDATE job SET nodes = ?, state = ?, problem = ?, priority = ?, "
 		"preemptible = ?, duration_ns = ?, asked_ns = ?, started_ns = ?, ended_ns "
-		"= ?, repairs = ?, repair_ns = ? WHERE id = ?",
-		"sssiiiiiiiii", j->nodes, state_names[j->state], j->problem,
+		"= ?, repairs = ?, repair_ns = ?, told_ns = ?, preempt_ns = ? WHERE id = ?",
+		"sssiiiiiiiiiii", j->nodes, state_names[j->state], j->problem,
 		(int64_t)j->priority, (int64_t)j->preemptible, j->duration_ns, j->asked_ns,
-		j->started_ns, j->ended_ns, (int64_t)j->repairs, j->repair_ns, *id);
+		j->started_ns, j->ended_ns, (int64_t)j->repairs, j->repair_ns,
+		j->told_ns, j->preempt_ns, *id);
 }
 
 int store_jobs_put(struct store *s, struct store_job *const *v, int n, struct err *err)

@@ -50,6 +50,7 @@ static void make_old(const struct place *p, const char *const *texts, int n)
 	    "ALTER TABLE change_job DROP COLUMN circuits; "
 	    "ALTER TABLE change DROP COLUMN topologies; "
 	    "ALTER TABLE change DROP COLUMN empties; "
+	    "ALTER TABLE job DROP COLUMN told_ns; ALTER TABLE job DROP COLUMN preempt_ns; "
 	    "PRAGMA user_version = 18");
 }
 
@@ -210,7 +211,9 @@ static void exports_have_none(void **state)
 	    "ALTER TABLE change_job ADD COLUMN circuits TEXT NOT NULL DEFAULT '';"
 	    "ALTER TABLE change ADD COLUMN topologies TEXT NOT NULL DEFAULT '';"
 	    "ALTER TABLE change ADD COLUMN empties TEXT NOT NULL DEFAULT '';"
-	    "PRAGMA user_version = 23");
+	    "ALTER TABLE job ADD COLUMN told_ns INTEGER NOT NULL DEFAULT 0;"
+	    "ALTER TABLE job ADD COLUMN preempt_ns INTEGER NOT NULL DEFAULT 0;"
+	    "PRAGMA user_version = 24");
 	assert_int_equal(store_export(p.path, &everything, &text, &err), 0);
 	assert_non_null(memmem(text.data, text.len, WORD, strlen(WORD)));
 	if (store_import(to.path, "text", text.data, text.len, false, &done, &err)) {

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The queue as backfilling sees it (plan/backfill.h): a unit is a side of a port, or a host that
+ * has a collective; whoever runs holds his until the end of his time, and as long as a change
+ * takes. What jobs are told is when they run, and is as durable as they are.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/jobs/private.h"
+#include "lib/base/alloc.h"
+#include "lib/base/clock.h"
+
+#define SIDE(port, tx) (2 * (port) + (tx))
+
+static int n_units(const struct model_fabric *f)
+{
+	return 2 * f->n_ports + f->n_hosts;
+}
+
+static int64_t later(int64_t t, int64_t by)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(t, by, &sum) ? BACKFILL_NEVER : sum;
+}
+
+/* ---- what is held -------------------------------------------------------- */
+
+/* By one that has circuits, or whose change has failed: until its end, and as long as a change
+ * takes; if that is over, as long again. */
+static int64_t held_until(const struct job *j, int64_t now)
+{
+	const int64_t change = j->jobs->change_ns;
+	int64_t end = job_ends_ns(j) ? job_ends_ns(j) : BACKFILL_NEVER;
+
+	if (j->s.state == STORE_JOB_STARTING && j->s.duration_ns) {
+		end = later(later(now, j->s.duration_ns), change);
+	} else if (j->s.state == STORE_JOB_ENDING && end > now) {
+		end = now;
+	}
+	return later(later(end, change) > now ? end : now, change);
+}
+
+/* Of the fabric's jobs: those of its file never end. The caller's. */
+static int64_t *ends_of_jobs(const struct job_queue *q)
+{
+	const struct model_fabric *f = q->v->f;
+	int64_t *ends = x_new((size_t)f->n_jobs + 1, sizeof(*ends));
+
+	for (int i = 0; i < f->n_jobs; i++) {
+		ends[i] = BACKFILL_NEVER;
+	}
+	for (size_t i = 0; i < q->jobs->v.n; i++) {
+		const struct job *j = q->jobs->v.v[i];
+		const int at = job_lives(j) && j->s.state != STORE_JOB_QUEUED ?
+			       model_find_job(f, j->s.name) : -1;
+
+		if (at >= 0) {
+			ends[at] = held_until(j, q->b.now_ns);
+		}
+	}
+	return ends;
+}
+
+static int64_t end_of_side(const char *holder, int job, const int64_t *ends)
+{
+	return !holder ? 0 : job >= 0 ? ends[job] : BACKFILL_NEVER;
+}
+
+static void find_held(struct job_queue *q)
+{
+	const struct model_fabric *f = q->v->f;
+	int64_t *ends = ends_of_jobs(q);
+
+	q->held = x_new((size_t)n_units(f) + 1, sizeof(*q->held));
+	for (int p = 0; p < f->n_ports; p++) {
+		q->held[SIDE(p, 1)] = end_of_side(q->v->tx[p], f->ports[p].tx_job, ends);
+		q->held[SIDE(p, 0)] = end_of_side(q->v->rx[p], f->ports[p].rx_job, ends);
+	}
+	for (int i = 0; i < f->n_jobs; i++) {
+		for (int k = 0; k < f->jobs[i].n_hosts && f->jobs[i].device < 0; k++) {
+			int64_t *held = &q->held[2 * f->n_ports + f->jobs[i].hosts[k]];
+
+			*held = ends[i] > *held ? ends[i] : *held;
+		}
+	}
+	for (int h = 0; h < f->n_hosts; h++) {
+		if (q->v->busy[h] && !q->held[2 * f->n_ports + h]) {
+			q->held[2 * f->n_ports + h] = BACKFILL_NEVER;
+		}
+	}
+	free(ends);
+}
+
+/* ---- what fits ----------------------------------------------------------- */
+
+static const char *holder_then(bool is_free, const char *now)
+{
+	return is_free ? NULL : now ? now : "";
+}
+
+/* The view at a time when these units are free. */
+static void set_free(struct job_queue *q, const bool *is_free)
+{
+	const struct model_fabric *f = q->v->f;
+
+	for (int p = 0; p < f->n_ports; p++) {
+		q->then.tx[p] = holder_then(is_free[SIDE(p, 1)], q->v->tx[p]);
+		q->then.rx[p] = holder_then(is_free[SIDE(p, 0)], q->v->rx[p]);
+	}
+	for (int h = 0; h < f->n_hosts; h++) {
+		q->then.busy[h] = !is_free[2 * f->n_ports + h];
+	}
+}
+
+/* What is found by planning alone has no reservation. */
+static bool is_planned(const struct job *j)
+{
+	return j->req->ring[0] || j->req->mode == WEFT__V1__MODE__MODE_UPDATE;
+}
+
+static bool fits(void *arg, int i, const bool *is_free, bool *takes)
+{
+	struct job_queue *q = arg;
+	const struct model_fabric *f = q->v->f;
+	const struct job *j = q->list.v[i];
+	struct err err = { 0 };
+	char *nodes;
+
+	set_free(q, is_free);
+	nodes = is_planned(j) ? NULL : job_find_place(&q->then, j, &err);
+	if (!nodes) {
+		return false;
+	}
+	memset(q->then.busy, 0, (size_t)f->n_hosts * sizeof(*q->then.busy));
+	job_view_mark_job(&q->then, j, nodes);
+	for (int p = 0; p < f->n_ports; p++) {
+		takes[SIDE(p, 1)] = q->then.tx[p] == j->s.name;
+		takes[SIDE(p, 0)] = q->then.rx[p] == j->s.name;
+	}
+	memcpy(takes + 2 * (size_t)f->n_ports, q->then.busy,
+	       (size_t)f->n_hosts * sizeof(*takes));
+	free(nodes);
+	return true;
+}
+
+/* ---- the queue ----------------------------------------------------------- */
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+
+	if (x->s.priority != y->s.priority) {
+		return x->s.priority > y->s.priority ? -1 : 1;
+	}
+	return (x->s.id > y->s.id) - (x->s.id < y->s.id);
+}
+
+/* As it was told the last time. */
+static struct backfill_job backfill_job_of(const struct job *j, int units)
+{
+	const int64_t change = j->jobs->change_ns;
+	struct backfill_job b = {
+		.priority = j->s.priority,
+		.lease_ns = j->s.duration_ns ? later(j->s.duration_ns, 2 * change) : BACKFILL_NEVER,
+	};
+
+	if (j->s.told_ns) {
+		b.kind = BACKFILL_EXACT;
+		b.start_ns = j->s.told_ns - change;
+	}
+	if (j->s.told_ns && j->reserved && j->n_reserved == units) {
+		b.units = x_new((size_t)units + 1, sizeof(*b.units));
+		memcpy(b.units, j->reserved, (size_t)units * sizeof(*b.units));
+	}
+	return b;
+}
+
+void job_queue_init(struct job_queue *q, struct jobs *jobs, struct job_view *v)
+{
+	const size_t ports = (size_t)v->f->n_ports + 1;
+
+	*q = (struct job_queue){ .jobs = jobs, .v = v, .then = *v };
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		if (jobs->v.v[i]->s.state == STORE_JOB_QUEUED) {
+			vec_push(&q->list, jobs->v.v[i]);
+		}
+	}
+	if (q->list.n > 1) {
+		qsort(q->list.v, q->list.n, sizeof(*q->list.v), by_rank);
+	}
+	q->then.tx = x_new(ports, sizeof(*q->then.tx));
+	q->then.rx = x_new(ports, sizeof(*q->then.rx));
+	q->then.busy = x_new((size_t)v->f->n_hosts + 1, sizeof(*q->then.busy));
+	q->b = (struct backfill){
+		.now_ns = clk_wall_ns(), .n = (int)q->list.n, .n_units = n_units(v->f),
+		.jobs = x_new(q->list.n + 1, sizeof(*q->b.jobs)), .fits = fits, .arg = q,
+	};
+	find_held(q);
+	q->b.held_until = q->held;
+	for (int i = 0; i < q->b.n; i++) {
+		q->b.jobs[i] = backfill_job_of(q->list.v[i], q->b.n_units);
+	}
+	backfill_init(&q->b);
+}
+
+void job_queue_fini(struct job_queue *q)
+{
+	for (int i = 0; i < q->b.n; i++) {
+		backfill_drop(&q->b, i);
+	}
+	backfill_fini(&q->b);
+	free(q->b.jobs);
+	free(q->held);
+	free(q->then.tx);
+	free(q->then.rx);
+	free(q->then.busy);
+	vec_fini(&q->list);
+}
+
+/* WEFT_EHELD: it would fit, but for what others were told. */
+static int refuse_reserved(const struct job_queue *q, int i, struct err *err)
+{
+	char when[32];
+
+	for (int k = 0; k < q->b.n; k++) {
+		if (k != i && q->b.jobs[k].units && !q->b.jobs[k].starts) {
+			return err_set(err, WEFT_EHELD, "job %s is to run by %s, and would have to "
+				       "wait for this one", q->list.v[k]->s.name,
+				       clk_iso(later(q->b.jobs[k].start_ns, q->jobs->change_ns),
+					       when, sizeof(when)));
+		}
+	}
+	return err_set(err, WEFT_EHELD, "others are to start before it");
+}
+
+char *job_queue_place(struct job_queue *q, int i, struct err *err)
+{
+	const struct job *j = q->list.v[i];
+	char *nodes;
+
+	if (!is_planned(j) && backfill_place(&q->b, i)) {
+		set_free(q, q->b.jobs[i].units);
+		return job_find_place(&q->then, j, err);
+	}
+	nodes = job_find_place(q->v, j, err);
+	if (nodes && !is_planned(j)) {
+		free(nodes);
+		nodes = NULL;
+		refuse_reserved(q, i, err);
+	}
+	return nodes;
+}
+
+void job_queue_drop(struct job_queue *q, int i)
+{
+	backfill_drop(&q->b, i);
+	q->b.jobs[i].kind = BACKFILL_UNKNOWN;
+}
+
+/* ---- what is told -------------------------------------------------------- */
+
+/* A host of its reservation that it cannot have any more, or NULL. */
+static const char *lost_host(const struct job_queue *q, const struct job *j)
+{
+	const struct model_fabric *f = q->v->f;
+
+	for (int p = 0; p < f->n_ports && j->n_reserved == q->b.n_units; p++) {
+		if ((j->reserved[SIDE(p, 0)] || j->reserved[SIDE(p, 1)]) &&
+		    (!q->v->good[p] || drain_has_host(q->v->drain, f, f->ports[p].host))) {
+			return f->hosts[f->ports[p].host].name;
+		}
+	}
+	return NULL;
+}
+
+/* Why it starts later than it was told. */
+static void set_reason(const struct job_queue *q, int i, struct job *j)
+{
+	const char *host = lost_host(q, j), *first = NULL;
+	char text[2 * CONF_MAX_NAME];
+
+	for (int k = 0; k < i && !first; k++) {
+		first = q->b.jobs[k].priority > j->s.priority && q->b.jobs[k].units ?
+			q->list.v[k]->s.name : NULL;
+	}
+	if (host) {
+		snprintf(text, sizeof(text), "host %s has failed or is drained", host);
+	} else if (first) {
+		snprintf(text, sizeof(text), "job %s has a higher priority", first);
+	} else {
+		snprintf(text, sizeof(text), "what it waits for takes longer than foreseen");
+	}
+	free(j->why_later);
+	j->why_later = x_dup(text);
+}
+
+static void tell_start(const struct job_queue *q, int i)
+{
+	const struct backfill_job *b = &q->b.jobs[i];
+	struct job *j = q->list.v[i];
+	const int64_t start = b->start_ns ? later(b->start_ns, q->jobs->change_ns) : 0;
+	const int64_t told = b->kind == BACKFILL_EXACT ? start : 0;
+
+	if (j->s.state != STORE_JOB_QUEUED) {
+		return;
+	}
+	j->foreseen_ns = b->kind == BACKFILL_PROFILE ? start : 0;
+	if (told != j->s.told_ns) {
+		free(j->why_later);
+		j->why_later = NULL;
+		if (j->s.told_ns && (!told || told > j->s.told_ns)) {
+			set_reason(q, i, j);
+		}
+		j->told_before_ns = j->retold ? j->told_before_ns : j->s.told_ns;
+		j->s.told_ns = told;
+		j->retold = true;
+	}
+	free(j->reserved);
+	j->reserved = b->units;
+	j->n_reserved = q->b.n_units;
+	q->b.jobs[i].units = NULL;
+}
+
+void job_queue_tell(struct job_queue *q)
+{
+	backfill_foresee(&q->b);
+	for (int i = 0; i < q->b.n; i++) {
+		tell_start(q, i);
+	}
+}
