@@ -248,7 +248,8 @@ int make_by_steady(const struct coll_make_query *q, const struct coll_algorithm 
 	return make_offer_overlapped(q, &one, most, best, err);
 }
 
-/* Nodes times arcs up to which "auto" packs trees: for a job, and where a user waits. */
+/* Nodes times arcs up to which "auto" packs trees: for a job, and where a user waits or a job's
+ * servers are counted with all that is inside them. */
 #define JOB_TREES (INT64_C(1) << 14)
 #define MAX_TREES (INT64_C(1) << 18)
 
@@ -264,7 +265,7 @@ static bool may_gain(const struct coll_make_query *q, const struct coll_made *be
 	const struct topo *t = q->physical ? q->physical : q->topo;
 	int64_t work = (int64_t)topo_n(t) * topo_m(t);
 
-	return work <= (q->max_transfers > 0 ? JOB_TREES : MAX_TREES) &&
+	return work <= (q->max_transfers > 0 && !q->physical ? JOB_TREES : MAX_TREES) &&
 	       (!best->sched || make_is_above(q, best));
 }
 
