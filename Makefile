@@ -625,7 +625,7 @@ PLAIN_TESTS := apply/test_joint apply/test_recover bfb/test_steady embedding/tes
 	make/test_chooser make/test_make mesh/test_ring_mesh \
 	msccl/test_every_size msccl/test_lower mscclpp/test_every_plan optree/test_broadcast \
 	optree/test_compose optree/test_grouped optree/test_retune optree/test_simulate \
-	plan/test_choice plan/test_servers reconfigure/test_orders reconfigure/test_reconfigure ring/test_ring store/test_faults \
+	plan/test_choice plan/test_fits plan/test_servers reconfigure/test_orders reconfigure/test_reconfigure ring/test_ring store/test_faults \
 	torus/test_make torus/test_times
 
 # Rooms that lean on libraries in C: `make soak` runs their tests under valgrind, which sees into these.

@@ -351,9 +351,10 @@ const struct trunk_fibre *trunk_fibre_of(const struct trunk_network *w, const st
 /* Order of lightpaths, those between the same two ends equal. trunks.c */
 int trunk_by_ends(const struct trunk_lightpath *x, const struct trunk_lightpath *y);
 /* WEFT_EINFEASIBLE with what proves that not all fit, or that nothing does. res: of
- * rwa, NULL: it said that there is no path. O(nodes^3). trunk_refusal.c */
+ * rwa, NULL: it said that there is no path; least: with as few channels as it finds.
+ * O(nodes^3). trunk_refusal.c */
 int trunk_refuse(const struct trunk_network *w, const struct rwa_mesh_result *res,
-		 struct err *err);
+		 const struct rwa_mesh_result *least, struct err *err);
 /*
  * Circuits for all of ctx->trunk_jobs, in place of those that they have, with as
  * few lightpaths moved as rwa finds; power is checked. Whether they are found, and

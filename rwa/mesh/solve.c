@@ -30,7 +30,8 @@
 /* Lightpaths placed to find a first answer, for each there is and at least. */
 #define FIRST_FACTOR 20
 #define FIRST_LEAST 6000
-#define SEEDS_LEAST 16	/* from so many seeds again, or nearly */
+#define SEEDS_LEAST 16	/* for so many times that many, from other seeds */
+#define SEED_LEAST 1000	/* from each */
 /* Protected demands times arcs: 2 GiB for each search. */
 #define MAX_PAIR_ARCS ((int64_t)1 << 29)
 #define OTHER_SEED UINT64_C(0x9e3779b97f4a7c15)
@@ -51,6 +52,7 @@ struct solve {
 	struct rwa_mesh_result *res;
 	int64_t time_ns;	/* to the deadline, when it began */
 	int64_t wanted;		/* lightpaths that the ends can hold */
+	bool too_few;		/* channels given, by lp_solve */
 };
 
 /* When `share` of all the time given is over, from now on; never without a deadline, but when
@@ -221,7 +223,7 @@ static int new_searches(struct solve *s, bool fit, struct err *err)
  * more seeds, beside the budget and for about as much work in all. */
 static int begin_again(struct solve *s, int channels, int64_t *missing, struct err *err)
 {
-	int64_t each = s->wanted * FIRST_FACTOR + FIRST_LEAST, budget = work_left(s);
+	int64_t each = s->wanted * FIRST_FACTOR + SEED_LEAST, budget = work_left(s);
 	int64_t rest = budget + SEEDS_LEAST * FIRST_LEAST;
 	struct mesh_stop stop = stop_at(s, FIRST_SHARE);
 	int rc = 0;
@@ -440,15 +442,18 @@ static int fill(struct solve *s, struct err *err)
 	return attempt(s, (int)max, work_left(s), &stop, &missing, err);
 }
 
-/* One channel fewer may be impossible. */
+/* One channel fewer may be impossible, or to serve all in those given. */
 static int prove_too_few(struct solve *s, struct err *err)
 {
 	struct deadline end = deadline_part(&s->opt->deadline, PROOF_LIMIT_S * NS_PER_S);
-	bool proven;
-	int rc = mesh_prove_too_few(s->m, s->res->channels - 1, &end, &proven, err);
+	bool fill = s->opt->channels, proven;
+	int rc = mesh_prove_too_few(s->m, fill ? s->opt->channels : s->res->channels - 1, &end,
+				    &proven, err);
 
 	if (!rc && proven) {
-		s->res->bound = s->res->channels;
+		s->res->bound = fill ? s->opt->channels + 1 : s->res->channels;
+		s->res->lightpaths_bound -= fill;
+		s->too_few = fill;
 		s->res->proof = "lp_solve";
 	}
 	return rc;
@@ -554,7 +559,8 @@ static int check_fit(const struct solve *s, struct err *err)
 		return 0;
 	}
 	rc = rwa_certificate_fit(s->m, &s->res->fit, s->opt->channels, &fit, err);
-	if (!rc && s->res->lightpaths_bound != (fit < s->wanted ? fit : s->wanted)) {
+	fit = (fit < s->wanted ? fit : s->wanted) - s->too_few;
+	if (!rc && s->res->lightpaths_bound != fit) {
 		rc = err_set(err, WEFT_EVERIFY, "the prices let %lld lightpaths fit, not %lld",
 			     (long long)fit, (long long)s->res->lightpaths_bound);
 	}
@@ -648,7 +654,9 @@ static int search_all(struct solve *s, struct err *err)
 		rc = start_previous(s, err);
 	}
 	if (!rc && s->opt->channels) {
-		return s->res->channels ? 0 : fill(s, err);
+		rc = s->res->channels ? 0 : fill(s, err);
+		return rc || (int64_t)s->res->assignment.paths.n == s->m->lightpaths ||
+		       is_too_much(s) ? rc : prove_too_few(s, err);
 	}
 	if (!rc && !s->res->channels && !(rc = find_first(s, err))) {
 		rc = go_up(s, &failed, err);

@@ -230,6 +230,30 @@ static void take_routes(struct trunk_network *w, const struct rwa_assignment *a)
 	free(given);
 }
 
+/* Where neither all have a route nor anything proves that they cannot: how many channels are enough
+ * is another search, and its answer may fit. */
+static int min_channels(struct trunk_network *w, const struct rwa_mesh_options *opt,
+		      struct rwa_mesh_result *out, struct err *err)
+{
+	struct rwa_mesh_options any = *opt;
+	struct rwa_mesh_result least = { 0 };
+	int rc;
+
+	any.channels = 0;
+	if (out->lightpaths_bound == w->mesh->lightpaths &&
+	    rwa_mesh_solve(w->mesh, &any, &least, NULL)) {
+		least = (struct rwa_mesh_result){ 0 };
+	}
+	if (least.channels && least.channels <= w->channels) {
+		rwa_mesh_result_fini(out);
+		*out = least;
+		return 0;
+	}
+	rc = trunk_refuse(w, out, &least, err);
+	rwa_mesh_result_fini(&least);
+	return rc;
+}
+
 /* The route of every lightpath: as it is lit, if all are, else by rwa, moving as
  * few as it can. What *out has lives as long as the routes. */
 static int find_routes(struct trunk_network *w, struct rwa_mesh_result *out, struct err *err)
@@ -245,8 +269,11 @@ static int find_routes(struct trunk_network *w, struct rwa_mesh_result *out, str
 		return 0;
 	}
 	rc = rwa_mesh_solve(w->mesh, &opt, out, err);
-	if (rc == WEFT_EINFEASIBLE || (rc == 0 && out->lightpaths < w->mesh->lightpaths)) {
-		return trunk_refuse(w, rc ? NULL : out, err);
+	if (rc == WEFT_EINFEASIBLE) {
+		return trunk_refuse(w, NULL, NULL, err);
+	}
+	if (rc == 0 && out->lightpaths < w->mesh->lightpaths) {
+		rc = min_channels(w, &opt, out, err);
 	}
 	if (rc == 0) {
 		take_routes(w, &out->assignment);

@@ -435,14 +435,12 @@ static void put_priced(const struct trunk_network *w, const int64_t *prices, str
  * has more of them beyond those that hosts send, and how many are needed says
  * nothing but that these are too few. */
 static void describe_result(const struct trunk_network *w, const struct rwa_mesh_result *res,
-			    struct buf *out)
+			    const struct rwa_mesh_result *least, struct buf *out)
 {
-	struct rwa_mesh_options opt = { .seed = 1 };
-	struct rwa_mesh_result least = { 0 };
 	long long all = w->mesh->lightpaths;
-	bool proven;
+	bool proven, by_lp;
 
-	if (res->lightpaths_bound < w->mesh->lightpaths) {
+	if (res->lightpaths_bound < all && res->bound <= w->channels) {
 		buf_printf(out, "of %lld lightpaths between switches at most %lld fit, for want of "
 			   "fibres", all, (long long)res->lightpaths_bound);
 		put_priced(w, res->fit.prices, out);
@@ -452,20 +450,20 @@ static void describe_result(const struct trunk_network *w, const struct rwa_mesh
 	if (out->len) {
 		return;
 	}
-	proven = rwa_mesh_solve(w->mesh, &opt, &least, NULL) == 0 && least.bound > w->channels;
-	if (proven && w->mesh->blocks.n) {
+	by_lp = res->lightpaths_bound < all;
+	proven = by_lp || least->bound > w->channels;
+	if (proven && (by_lp || w->mesh->blocks.n)) {
 		buf_printf(out, "the filters pass too few wavelengths all the way for the %lld "
-			   "lightpaths between switches", all);
+			   "lightpaths between switches%s", all, by_lp ? " (proof: lp_solve)" : "");
 	} else if (proven) {
 		buf_printf(out, "%lld lightpaths between switches need %d wavelengths at least, "
-			   "hosts send %d (proof: %s)", all, least.bound, w->channels,
-			   least.proof);
+			   "hosts send %d (proof: %s)", all, least->bound, w->channels,
+			   least->proof);
 	} else {
 		buf_printf(out, "routes were found for only %lld of %lld lightpaths between "
 			   "switches, and nothing proves that no more fit",
 			   (long long)res->lightpaths, all);
 	}
-	rwa_mesh_result_fini(&least);
 }
 
 /* Names of the jobs that a refusal is about, and the first of them: those with
@@ -502,7 +500,8 @@ static const struct plan_job *put_jobs(const struct trunk_network *w, const stru
 
 /* The proof, or that there is none, into out. */
 static void describe(const struct trunk_network *w, const struct rwa_mesh_result *res,
-		     const struct trunk_cut *cut, struct buf *out)
+		     const struct rwa_mesh_result *least, const struct trunk_cut *cut,
+		     struct buf *out)
 {
 	int demand;
 
@@ -518,13 +517,14 @@ static void describe(const struct trunk_network *w, const struct rwa_mesh_result
 			   w->mesh->nodes.v[d->dst].name,
 			   w->is_filtered ? " on one wavelength" : "");
 	} else if (res) {
-		describe_result(w, res, out);
+		describe_result(w, res, least, out);
 	} else {
 		buf_str(out, "no routes are within their power budget");
 	}
 }
 
-int trunk_refuse(const struct trunk_network *w, const struct rwa_mesh_result *res, struct err *err)
+int trunk_refuse(const struct trunk_network *w, const struct rwa_mesh_result *res,
+		 const struct rwa_mesh_result *least, struct err *err)
 {
 	struct trunk_cut cut = { .in_set = x_new(w->mesh->nodes.n + 1, sizeof(bool)) };
 	struct buf text = { 0 }, jobs = { 0 };
@@ -533,7 +533,7 @@ int trunk_refuse(const struct trunk_network *w, const struct rwa_mesh_result *re
 	int n_jobs;
 
 	find_cut(w, &cut);
-	describe(w, res, &cut, &text);
+	describe(w, res, least, &cut, &text);
 	first = put_jobs(w, &cut, &jobs, &n_jobs);
 	job = &w->fabric->jobs[first->job];
 	err_set(err, WEFT_EINFEASIBLE, "%s%s: %s",

@@ -432,24 +432,49 @@ static void given_channels_serve_what_fits(void **state)
 /* What fits is found from seeds whose first search does not find it. */
 static void what_fits_is_served(void **state)
 {
-	char *text = slurp("tests/data/rwa/tight.yaml");
-	struct rwa_mesh *m = yaml(text);
+	static const struct {
+		const char *file;
+		int channels;
+	} all[] = { { "tests/data/rwa/tight.yaml", 3 }, { "tests/data/rwa/chords.yaml", 6 } };
 
 	(void)state;
-	for (uint64_t seed = 1; seed < 3; seed++) {
-		for (int channels = 0; channels <= 3; channels += 3) {
-			struct rwa_mesh_options opt = { .channels = channels, .seed = seed };
-			struct rwa_mesh_result res;
-			struct err err = { 0 };
+	for (int k = 0; k < 8; k++) {
+		struct rwa_mesh_options opt = { .channels = k & 2 ? all[k / 4].channels : 0,
+						.seed = 1 + (k & 1) };
+		char *text = slurp(all[k / 4].file);
+		struct rwa_mesh *m = yaml(text);
+		struct rwa_mesh_result res;
+		struct err err = { 0 };
 
-			assert_int_equal(rwa_mesh_solve(m, &opt, &res, &err), 0);
-			assert_int_equal(res.lightpaths, 74);
-			assert_int_equal(res.channels, 3);
-			rwa_mesh_result_fini(&res);
-		}
+		assert_int_equal(rwa_mesh_solve(m, &opt, &res, &err), 0);
+		assert_int_equal(res.lightpaths, m->lightpaths);
+		assert_int_equal(res.channels, all[k / 4].channels);
+		rwa_mesh_result_fini(&res);
+		rwa_mesh_free(m);
+		free(text);
 	}
+}
+
+/* What does not fit in the channels given is proven not to, where prices let it: two lightpaths
+ * of two links on a ring of three share one, whichever they are. */
+static void what_does_not_fit_is_proven(void **state)
+{
+	struct rwa_mesh *m = yaml("nodes: 3\nlinks:\n- {from: 0, to: 1, duplex: false}\n"
+				  "- {from: 1, to: 2, duplex: false}\n"
+				  "- {from: 2, to: 0, duplex: false}\ndemands:\n"
+				  "- {from: 0, to: 2}\n- {from: 1, to: 0}\n- {from: 2, to: 1}\n");
+	struct rwa_mesh_options opt = { .channels = 2, .seed = 1 };
+	struct rwa_mesh_result res;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(rwa_mesh_solve(m, &opt, &res, &err), 0);
+	assert_int_equal(res.lightpaths, 2);
+	assert_int_equal(res.lightpaths_bound, 2);
+	assert_int_equal(res.bound, 3);
+	assert_string_equal(res.proof, "lp_solve");
+	rwa_mesh_result_fini(&res);
 	rwa_mesh_free(m);
-	free(text);
 }
 
 static void a_million_channels(void **state)
@@ -1010,6 +1035,7 @@ int main(void)
 		cmocka_unit_test(the_bound_knows_what_is_in_use),
 		cmocka_unit_test(given_channels_serve_what_fits),
 		cmocka_unit_test(what_fits_is_served),
+		cmocka_unit_test(what_does_not_fit_is_proven),
 		cmocka_unit_test(a_million_channels),
 		cmocka_unit_test(same_seed_same_answer),
 		cmocka_unit_test(what_cannot_be_is_named),
