@@ -19,8 +19,9 @@
 
 /* ---- the attribute ---- */
 
-/* Ranks that came from another MPI_COMM_WORLD have a table of their own, or none. */
-static int is_of_world(MPI_Comm comm, int size, bool *out)
+/* The ranks as numbers of MPI_COMM_WORLD, for free(). Those that came from another one have a table
+ * of their own, or none; *ours: there are none such. */
+static int find_in_world(MPI_Comm comm, int size, int **out, bool *ours)
 {
 	MPI_Group group, world;
 	int *ranks = malloc(2 * (size_t)size * sizeof(*ranks));
@@ -29,18 +30,18 @@ static int is_of_world(MPI_Comm comm, int size, bool *out)
 		return MPI_ERR_NO_MEM;
 	}
 	for (int i = 0; i < size; i++) {
-		ranks[i] = i;
+		ranks[size + i] = i;
 	}
 	PMPI_Comm_group(comm, &group);
 	PMPI_Comm_group(MPI_COMM_WORLD, &world);
-	PMPI_Group_translate_ranks(group, size, ranks, world, ranks + size);
-	*out = true;
+	PMPI_Group_translate_ranks(group, size, ranks + size, world, ranks);
+	*ours = true;
 	for (int i = 0; i < size; i++) {
-		*out &= ranks[size + i] != MPI_UNDEFINED;
+		*ours &= ranks[i] != MPI_UNDEFINED;
 	}
 	PMPI_Group_free(&group);
 	PMPI_Group_free(&world);
-	free(ranks);
+	*out = ranks;
 	return MPI_SUCCESS;
 }
 
@@ -52,7 +53,7 @@ static bool is_for(const struct preload_entry *e, int size)
 static int new_state(MPI_Comm comm, struct preload_comm **out)
 {
 	struct preload_comm *c;
-	int size, inter, n = 0, rc;
+	int size, inter, n = 0, rc, all, *world = NULL;
 	bool ours = true;
 
 	PMPI_Comm_size(comm, &size);
@@ -60,23 +61,27 @@ static int new_state(MPI_Comm comm, struct preload_comm **out)
 	for (int i = 0; i < preload.n && !inter; i++) {
 		n += is_for(&preload.entries[i], size);
 	}
-	if (n && (rc = is_of_world(comm, size, &ours))) {
+	if (n && (rc = find_in_world(comm, size, &world, &ours))) {
 		return rc;
 	}
 	c = calloc(1, sizeof(*c) + (size_t)n * sizeof(c->uses[0]));
 	if (!c) {
+		free(world);
 		return MPI_ERR_NO_MEM;
 	}
+	PMPI_Comm_size(MPI_COMM_WORLD, &all);
 	c->size = size;
 	c->inter = inter;
 	c->own = MPI_COMM_NULL;
 	c->mixed = !ours;
 	PMPI_Comm_rank(comm, &c->rank);
 	for (int i = 0; i < preload.n && n; i++) {
-		if (is_for(&preload.entries[i], size)) {
+		if (is_for(&preload.entries[i], size) &&
+		    preload_is_member(&preload.entries[i], all, world)) {
 			c->uses[c->n_uses++].entry = i;
 		}
 	}
+	free(world);
 	*out = c;
 	return MPI_SUCCESS;
 }

@@ -11,7 +11,8 @@
 
 #include "lib/conf/conf.h"
 
-enum { KEY_FILE, KEY_MIN, KEY_MAX, KEY_COLLECTIVE, KEY_RANKS, KEY_ROOT, KEYS };
+enum { KEY_FILE, KEY_MIN, KEY_MAX, KEY_COLLECTIVE, KEY_RANKS, KEY_ROOT, KEY_MEMBERS,
+       KEYS };
 
 /* As in taken_kinds. */
 static const char *const taken_names[] = { "allreduce", "allgather", "reduce-scatter",
@@ -31,6 +32,8 @@ static const struct conf_key entry_keys[KEYS] = {
 	[KEY_RANKS] = { "ranks", CONF_INT, .min = 2, .max = INT_MAX,
 			.help = "how many ranks it is for" },
 	[KEY_ROOT] = { "root", CONF_INT, .max = INT_MAX, .help = "of a broadcast" },
+	[KEY_MEMBERS] = { "members", CONF_TEXT,
+			  .help = "all ranks as a mesh, such as 4 x [8] for groups of 8" },
 };
 
 static const struct conf_section entry_section = { "schedule", entry_keys, KEYS };
@@ -50,6 +53,69 @@ bool preload_takes(enum coll_kind kind)
 		}
 	}
 	return false;
+}
+
+/* ---- members ---- */
+
+/* "4 x [8] x 2". False: it is none, or no group of it has two ranks. */
+static bool read_members(const char *text, struct preload_entry *e)
+{
+	int64_t all = 1, group = 1;
+
+	for (const char *p = text;; p += 3) {
+		bool along = *p == '[';
+		char *end;
+		long n = strtol(p + along, &end, 10);
+
+		if (p[along] < '0' || p[along] > '9' || n < 1 || n > INT_MAX / all ||
+		    e->n_axes == PRELOAD_MAX_AXES || (along && *end++ != ']')) {
+			return false;
+		}
+		e->axes[e->n_axes++] = along ? -(int32_t)n : (int32_t)n;
+		all *= n;
+		group *= along ? n : 1;
+		p = end;
+		if (!*p) {
+			return group > 1;
+		}
+		if (strncmp(p, " x ", 3) != 0) {
+			return false;
+		}
+	}
+}
+
+static int ranks_of_group(const struct preload_entry *e)
+{
+	int n = 1;
+
+	for (int i = 0; i < e->n_axes; i++) {
+		n *= e->axes[i] < 0 ? -e->axes[i] : 1;
+	}
+	return n;
+}
+
+bool preload_is_member(const struct preload_entry *e, int size, const int *world)
+{
+	int stride = 1, first = world[0];
+
+	for (int i = e->n_axes; i-- > 0; stride *= abs(e->axes[i])) {
+		first -= e->axes[i] < 0 ? first / stride % -e->axes[i] * stride : 0;
+	}
+	for (int r = 0; r < e->ranks && e->n_axes; r++) {
+		int left = r, rank = first;
+
+		stride = 1;
+		for (int i = e->n_axes; i-- > 0; stride *= abs(e->axes[i])) {
+			if (e->axes[i] < 0) {
+				rank += left % -e->axes[i] * stride;
+				left /= -e->axes[i];
+			}
+		}
+		if (world[r] != rank) {
+			return false;
+		}
+	}
+	return !e->n_axes || stride == size;
 }
 
 /* ---- names of files ---- */
@@ -109,6 +175,18 @@ static bool check_entry(struct conf_reader *r, const char *object, const struct 
 			   "%s: max-bytes: less than min-bytes", object);
 		return false;
 	}
+	if (v[KEY_MEMBERS].node && !read_members(v[KEY_MEMBERS].text, e)) {
+		conf_error(r, v[KEY_MEMBERS].node->at, WEFT_EINVAL, "%s: members: sizes of at most "
+			   "%d axes stand here, those of a group in brackets: 4 x [8]", object,
+			   PRELOAD_MAX_AXES);
+		return false;
+	}
+	if (v[KEY_MEMBERS].node && e->ranks >= 0 && e->ranks != ranks_of_group(e)) {
+		conf_error(r, v[KEY_RANKS].node->at, WEFT_EINVAL, "%s: ranks: %d, and its members "
+			   "are groups of %d", object, e->ranks, ranks_of_group(e));
+		return false;
+	}
+	e->ranks = v[KEY_MEMBERS].node ? ranks_of_group(e) : e->ranks;
 	if (v[KEY_ROOT].node && e->kind >= 0 && !coll_has_root((enum coll_kind)e->kind)) {
 		conf_error(r, v[KEY_ROOT].node->at, WEFT_EINVAL, "%s: root: %s has none", object,
 			   taken_names[v[KEY_COLLECTIVE].num]);

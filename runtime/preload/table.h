@@ -5,11 +5,14 @@
  *	schedules:
  *	  - { file: allreduce.json, min-bytes: 64KiB, max-bytes: 64MiB }
  *	  - { file: "gather-%r.pb", collective: allgather, ranks: 512 }
+ *	  - { file: tensor.json, members: "4 x [8]" }
  *
  * The first entry that fits a call is taken. Collective, ranks and root are those of the
  * schedule in the file; an entry may state them, and is refused when the file says
- * something else. Names are relative to the table. `%r` stands for a rank: then
- * every rank has a file with its own part of the schedule.
+ * something else. `members` is for groups that a mesh has along its axes in brackets: all ranks of
+ * MPI_COMM_WORLD are the mesh, row-major, and a communicator is such a group, in order.
+ * Names are relative to the table. `%r` stands for a rank: then every rank has a file with its own
+ * part of the schedule.
  *
  * No MPI here: a table is read and checked on one rank and sent to the others as it is.
  */
@@ -26,6 +29,7 @@
 
 #define PRELOAD_MAX_FILE 1024		/* bytes of a file's name, with its folder */
 #define PRELOAD_MAX_ENTRIES 1024
+#define PRELOAD_MAX_AXES 8
 #define PRELOAD_MAX_TEXT (1u << 20)	/* bytes of a table */
 #define PRELOAD_MAX_SCHEDULE (1u << 30)	/* bytes of a schedule's file */
 
@@ -38,6 +42,9 @@ struct preload_entry {
 	int32_t line, col;		/* of the entry; line 0: unknown */
 	int32_t per_rank;		/* a file for each rank */
 	int32_t usable;			/* checked, and for no more ranks than there are */
+	int32_t n_axes;			/* of the mesh that is stated, 0: none */
+	int32_t axes[PRELOAD_MAX_AXES];	/* their sizes; below 0: minus the size, along which groups
+					 * are */
 	int32_t unused;			/* 0 */
 };
 
@@ -59,6 +66,10 @@ int preload_table_from_list(const char *name, const char *list, struct preload_t
 			    struct err_list *errs);
 
 void preload_table_fini(struct preload_table *t);
+
+/* Whether a communicator is one of an entry's groups: its ranks, e->ranks of them, as numbers of
+ * MPI_COMM_WORLD, which has `size`. True without `members`. O(ranks). */
+bool preload_is_member(const struct preload_entry *e, int size, const int *world);
 
 /* Whether libweft_mpi.so runs collectives of this kind. */
 bool preload_takes(enum coll_kind kind);

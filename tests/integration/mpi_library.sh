@@ -293,4 +293,29 @@ refused "the part of another rank" "^weft: .*: for rank 2, the part of rank 3; "
 weft schedule make -t 'Ring(4)' -c allreduce --chunks 4 -o other.json >/dev/null &&
 	weft schedule export other.json --to json --rank 2 -o sum-2.json >/dev/null
 refused "a part of another schedule" "^weft: .*the parts are not of one schedule"
+
+# ---- groups of a mesh ---------------------------------------------------------
+
+weft schedule make -t 'K(2)' -c allreduce -o pair.json >/dev/null
+# members TEXT...: a table for groups of these meshes.
+members() {
+	echo "schedules:"
+	printf '  - { file: pair.json, members: "%s" }\n' "$@"
+} >mesh.yaml
+members "2 x 2 x [2]" "2 x [2] x 2" "[2] x 2 x 2"
+expect 0 "groups along all axes" weft_mpi 8 WEFT_MPI_TABLE=mesh.yaml ./program mesh
+has out "nothing is wrong" "^wrong 0$"
+taken allreduce 120 "0 handed" "every axis has its schedule"
+for axis in "2 x 2 x [2]" "2 x [2] x 2" "[2] x 2 x 2"; do
+	members "$axis"
+	expect 0 "groups along one" weft_mpi 8 WEFT_MPI_TABLE=mesh.yaml ./program mesh
+	has out "nothing is wrong" "^wrong 0$"
+	taken allreduce 40 "80 handed to MPI .80 no schedule of it for so many ranks" "$axis: the others are left to MPI"
+done
+members "2 x [2] x 4"
+expect 0 "a mesh of other ranks" weft_mpi 8 WEFT_MPI_TABLE=mesh.yaml ./program mesh
+taken allreduce 0 "120 handed" "has no groups here"
+members "2 x [4]"
+expect 0 "a schedule of another size" weft_mpi 8 WEFT_MPI_TABLE=mesh.yaml ./program mesh
+has err "is said" "pair.json: the schedule is for 2 ranks, not for 4"
 finish

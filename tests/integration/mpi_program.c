@@ -527,6 +527,21 @@ static void communicators(void)
 	}
 }
 
+/* A mesh of 2 x 2 x ..., and in the groups along each axis sums of so many words. */
+static void mesh(void)
+{
+	for (int stride = 1; stride < world_size; stride *= 2) {
+		MPI_Comm group;
+
+		MPI_Comm_split(MPI_COMM_WORLD, world_rank - world_rank / stride % 2 * stride,
+			       world_rank, &group);
+		for (int i = 0; i < 5; i++) {
+			allreduce_words(group, 100 * stride, true);
+		}
+		MPI_Comm_free(&group);
+	}
+}
+
 /* Between two groups every rank gets the sum of the other group. */
 static void intercommunicator(void)
 {
@@ -733,6 +748,8 @@ int main(int argc, char **argv)
 		communicators();
 		intercommunicator();
 		sizes(MPI_COMM_WORLD, strtoul(argv[2], NULL, 10));
+	} else if (strcmp(mode, "mesh") == 0) {
+		mesh();
 	} else if (strcmp(mode, "errors") == 0) {
 		errors();
 	} else if (strcmp(mode, "threads") == 0) {
@@ -745,7 +762,7 @@ int main(int argc, char **argv)
 		floats();
 	} else if (world_rank == 0) {
 		fprintf(stderr,
-			"usage: mpi_program check MAX|errors|threads|spawn|floats|one KIND\n");
+			"usage: mpi_program check MAX|mesh|errors|threads|spawn|floats|one KIND\n");
 	}
 	free_types();
 	print_results();

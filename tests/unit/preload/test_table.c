@@ -56,6 +56,32 @@ static void entries_are_read(void **state)
 	preload_table_fini(&t);
 }
 
+/* Groups of a mesh, row-major, in order and no others. */
+static void groups_of_a_mesh(void **state)
+{
+	static const int middle[] = { 1, 3 }, outer[] = { 3, 7 }, both[] = { 2, 3, 6, 7 };
+	static const int turned[] = { 3, 2, 6, 7 };
+	struct preload_table t = parse("schedules:\n"
+		"  - { file: a.json, members: '2 x [2] x 2' }\n"
+		"  - { file: a.json, members: '[2] x 4' }\n"
+		"  - { file: a.json, members: '[2] x 2 x [2]', ranks: 4 }\n"
+		"  - { file: a.json, ranks: 2 }\n");
+	const struct preload_entry *e = t.entries.v;
+
+	(void)state;
+	assert_int_equal(e[0].ranks, 2);
+	assert_int_equal(e[2].ranks, 4);
+	assert_true(preload_is_member(&e[0], 8, middle));
+	assert_false(preload_is_member(&e[0], 8, outer));
+	assert_false(preload_is_member(&e[0], 16, middle));
+	assert_true(preload_is_member(&e[1], 8, outer));
+	assert_false(preload_is_member(&e[1], 8, middle));
+	assert_true(preload_is_member(&e[2], 8, both));
+	assert_false(preload_is_member(&e[2], 8, turned));
+	assert_true(preload_is_member(&e[3], 8, middle));
+	preload_table_fini(&t);
+}
+
 /* Entries are sent as they are: nothing in them is left as it was in memory. */
 static void equal_tables_are_equal_bytes(void **state)
 {
@@ -94,6 +120,11 @@ static void mistakes_have_places(void **state)
 		{ "schedules:\n  - { file: a, collective: allreduce, root: 1 }\n", 2, 45,
 		  "allreduce has none" },
 		{ "schedules:\n  - { file: a, ranks: 1 }\n", 2, 23, "1" },
+		{ "schedules:\n  - { file: a, members: blocks of 8 }\n", 2, 25, "members: sizes" },
+		{ "schedules:\n  - { file: a, members: '2 x [3' }\n", 2, 25, "members: sizes" },
+		{ "schedules:\n  - { file: a, members: '4 x [1]' }\n", 2, 25, "members: sizes" },
+		{ "schedules:\n  - { file: a, ranks: 3, members: '2 x [2]' }\n", 2, 23,
+		  "its members are groups of 2" },
 	};
 
 	(void)state;
@@ -160,7 +191,7 @@ static void lists_are_short_tables(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(entries_are_read),
+		cmocka_unit_test(entries_are_read), cmocka_unit_test(groups_of_a_mesh),
 		cmocka_unit_test(equal_tables_are_equal_bytes),
 		cmocka_unit_test(mistakes_have_places),
 		cmocka_unit_test(long_tables_are_refused),
