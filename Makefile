@@ -166,7 +166,7 @@ DEPS_cost := base graph lp topology schedule tree
 DEPS_make := base topology schedule embedding torus bfb flow tree cost
 DEPS_routing := base rpc proto schedule flow
 DEPS_finder := base topology schedule bfb flow make
-DEPS_workload := base topology schedule bfb flow make finder
+DEPS_workload := base output conf topology schedule bfb flow make finder
 DEPS_rank := base topology schedule
 DEPS_mpi := base output topology schedule rank
 DEPS_preload := base conf topology schedule rank mpi
@@ -206,7 +206,7 @@ DEPS_d_joint := base coroutine rpc etcd proto optics model plan store apply d_co
 DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store apply d_core d_change
 DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_joint d_jobs
 DEPS_daemon := base rpc proto model plan store dry_run apply d_core d_hosts d_ha d_change d_joint d_jobs d_views
-DEPS_cli := base output conf lp rpc proto topology schedule embedding torus bfb flow tree cost make routing finder launch lower msccl mscclpp ring mesh reconfigure optree drv_core host model import plan store proto_convert webui dry_run testbed
+DEPS_cli := base output conf lp rpc proto topology schedule embedding torus bfb flow tree cost make routing finder workload launch lower msccl mscclpp ring mesh reconfigure optree drv_core host model import plan store proto_convert webui dry_run testbed
 DEPS_small := base daemon cli
 
 # CLOSURE_x: x and all that it may reach, made once a room.

@@ -144,12 +144,13 @@ static void certify(const struct terms *t, double *y)
 	}
 }
 
-double still_bound(const struct workload_planner *pl, uint32_t units, double *y)
+/* Fills the weights of these units' ops and the kinds of circuits; the steps' alpha in all. */
+static double fill_terms(const struct workload_planner *pl, uint32_t units, struct terms *t)
 {
 	const struct workload *w = pl->w;
-	double own[WORKLOAD_MAX_OPS], fixed = 0, roots = 0;
-	struct terms t = { .w = w };
+	double fixed = 0;
 
+	*t = (struct terms){ .w = w };
 	for (size_t u = 0; u < w->units.n; u++) {
 		const struct workload_unit *unit = &w->units.v[u];
 		double part = (double)unit->calls / __builtin_popcount(unit->ops);
@@ -159,19 +160,54 @@ double still_bound(const struct workload_planner *pl, uint32_t units, double *y)
 
 			if (unit->ops >> i & 1) {
 				fixed += part * latency(pl, op);
-				t.weight[i] += part * volume(pl, op) * (double)op->bytes *
-					       byte_ns(pl->p);
+				t->weight[i] += part * volume(pl, op) * (double)op->bytes *
+						byte_ns(pl->p);
 			}
 		}
 	}
+	find_circuits(t);
+	return fixed;
+}
+
+/* By the theorem. */
+static double proven(const struct terms *t, int d, double fixed, const double *y)
+{
+	double roots = 0;
+
+	for (size_t i = 0; i < t->w->ops.n; i++) {
+		roots += sqrt(t->weight[i] * y[i]);
+	}
+	return fixed + roots * roots / d;
+}
+
+double still_bound(const struct workload_planner *pl, uint32_t units, double *y)
+{
+	double own[WORKLOAD_MAX_OPS], fixed;
+	struct terms t;
+
 	y = y ? y : own;
-	find_circuits(&t);
+	fixed = fill_terms(pl, units, &t);
 	balance(&t, pl->p->ports);
 	certify(&t, y);
-	for (size_t i = 0; i < w->ops.n; i++) {
-		roots += sqrt(t.weight[i] * y[i]);
+	return proven(&t, pl->p->ports, fixed, y);
+}
+
+double certified_bound(const struct workload_planner *pl, const double *y)
+{
+	struct terms t;
+	double fixed = fill_terms(pl, all_units(pl->w), &t);
+
+	for (int k = 0; k < t.n_kinds; k++) {
+		double sum = 0;
+
+		for (size_t i = 0; i < pl->w->ops.n; i++) {
+			sum += t.serves[k] >> i & 1 ? y[i] : 0;
+		}
+		if (!(sum <= 1 + 1e-12)) {
+			return -1;
+		}
 	}
-	return fixed + roots * roots / pl->p->ports;
+	return proven(&t, pl->p->ports, fixed, y);
 }
 
 /* ---- any light ---- */

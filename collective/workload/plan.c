@@ -269,6 +269,7 @@ int workload_make_plan(const struct workload *w, const struct workload_params *p
 		return rc;
 	}
 	plan = x_new(1, sizeof(*plan));
+	plan->params = *p;
 	coll_finder_new(&pl.finder);
 	rc = search(&pl, plan, err);
 	coll_finder_free(pl.finder);
@@ -338,6 +339,10 @@ static int add_share(const struct workload *w, const struct workload_share *s, s
 	struct topo *digraph = NULL;
 	int rc = s->expr ? topo_parse(s->expr, &digraph, NULL, err) : 0;
 
+	if (!rc && digraph && topo_n(digraph) != workload_ranks(w, s->axes)) {
+		rc = err_set(err, WEFT_EINVAL, "%s is not of %d ranks", s->expr,
+			     workload_ranks(w, s->axes));
+	}
 	for (int r = 0; r < workload_ranks(w, WORKLOAD_ALL_AXES) && !rc; r++) {
 		if (workload_group(w, s->axes, r, ranks) == 0) {
 			rc = add_group(w, s, digraph, ranks, t, err);

@@ -79,6 +79,9 @@ double call_bound(const struct workload_planner *pl, const struct workload_op *o
 /* ns of one step's calls of these units under any still light; y (NULL: not wanted) as in struct
  * workload_bound. */
 double still_bound(const struct workload_planner *pl, uint32_t units, double *y);
+/* What such y, at least 0, prove of all units; -1: on some kind of circuits they add up to more
+ * than 1. */
+double certified_bound(const struct workload_planner *pl, const double *y);
 /* Likewise under any light at all. */
 double any_bound(const struct workload_planner *pl);
 

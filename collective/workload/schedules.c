@@ -94,8 +94,7 @@ static int make_one(const struct workload *w, const struct workload_params *p,
 	return rc;
 }
 
-int workload_make_schedules(const struct workload *w, const struct workload_params *p,
-			    struct workload_plan *plan, struct err *err)
+int workload_make_schedules(const struct workload *w, struct workload_plan *plan, struct err *err)
 {
 	double sum = (double)plan->changes * (double)plan->change_ns;
 
@@ -105,7 +104,7 @@ int workload_make_schedules(const struct workload *w, const struct workload_para
 		int rc = 0;
 
 		if (!op->shift && workload_ranks(w, op->axes) > 1) {
-			rc = make_one(w, p, &plan->lights.v[use->light], use, err);
+			rc = make_one(w, &plan->params, &plan->lights.v[use->light], use, err);
 		}
 		if (rc) {
 			return rc;

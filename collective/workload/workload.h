@@ -167,6 +167,7 @@ struct workload_bound {
 };
 
 struct workload_plan {
+	struct workload_params params;	/* that it was made for */
 	VEC(struct workload_light) lights;
 	VEC(struct workload_use) uses;	/* of every op of a unit of each light */
 	int64_t changes;	/* of light in a step */
@@ -196,8 +197,7 @@ void workload_plan_free(struct workload_plan *plan);
  * still_ns of a plan of one light; else it stays what was foreseen. Once a plan.
  * Errors of coll_make.
  */
-int workload_make_schedules(const struct workload *w, const struct workload_params *p,
-			    struct workload_plan *plan, struct err *err);
+int workload_make_schedules(const struct workload *w, struct workload_plan *plan, struct err *err);
 /* The circuits of one group of an op under a light, for the caller to free. */
 int workload_group_topo(const struct workload *w, const struct workload_light *l, int op,
 			struct topo **out, struct err *err);
@@ -206,8 +206,28 @@ int workload_group_topo(const struct workload *w, const struct workload_light *l
 int workload_light_topo(const struct workload *w, const struct workload_light *l,
 			struct topo **out, struct err *err);
 
-/* "tp", "ep*edp", "pp+1": the axes of a share, appended. */
+/* ---- files ---- */
+
+/* The step and its plan but for the schedules, as JSON, appended; docs/steps.md has the fields. */
 struct buf;
+void workload_to_json(const struct workload *w, const struct workload_plan *plan, struct buf *out);
+/* Reads it; name is what errors call the text. 0, or the code of the first of errs, which have
+ * their places. The caller frees both values. O(len). */
+struct err_list;
+int workload_from_json(const char *name, const char *text, size_t len, struct workload **w,
+		       struct workload_plan **plan, struct err_list *errs);
+
+/*
+ * Holds a plan with its schedules against the digraphs of its lights, of all ranks: no rank has
+ * more circuits than ports; every schedule is replayed, is of a group of its collective, finds its
+ * arcs in all of the groups at once, and takes the time that is stated; sends have their circuits;
+ * changes and the time of a step add up; the certificate proves the bound of still light, and no
+ * bound is above the time. WEFT_EVERIFY: what is not so. O(coll_verify + ranks x arcs of a group).
+ */
+int workload_check(const struct workload *w, const struct workload_plan *plan,
+		   struct topo *const *lights, struct err *err);
+
+/* "tp", "ep*edp", "pp+1": the axes of a share, appended. */
 void workload_share_name(const struct workload *w, const struct workload_share *s, struct buf *out);
 
 #endif

@@ -293,9 +293,16 @@ static const struct layout bound_layout = {
 	       NUMBER(workload_bound, any_ns),
 	       ITEMS(workload_bound, weights, &weight_layout)) };
 
+static const struct layout params_layout = {
+	sizeof(struct workload_params),
+	FIELDS(NUMBER(workload_params, ports), NUMBER(workload_params, link_bps),
+	       NUMBER(workload_params, alpha_ns), NUMBER(workload_params, change_ns),
+	       NUMBER(workload_params, max_changes), FLAG(workload_params, both)) };
+
 static const struct layout step_layout = {
 	sizeof(struct workload_plan),
-	FIELDS(ITEMS(workload_plan, lights, &light_layout),
+	FIELDS(PART(workload_plan, params, &params_layout),
+	       ITEMS(workload_plan, lights, &light_layout),
 	       ITEMS(workload_plan, uses, &use_layout), NUMBER(workload_plan, changes),
 	       NUMBER(workload_plan, change_ns),
 	       NUMBER(workload_plan, time_ns), NUMBER(workload_plan, still_ns),

@@ -96,6 +96,34 @@ map ocs0 | cmp - "$T/second"
 tap "as it is"
 expect 0 "asked twice" weft job light train "$last"
 has out "there is nothing to do" "nothing-to-do"
+expect 0 "the step is exported as a folder" weft schedule export --job train -o "$T/step/"
+expect 0 "and checked without the fabric" env WEFT_SOCKET=/nowhere weft schedule verify "$T/step"
+lights=$(jq '.[0] | length' <"$T/lights")
+has out "with its lights" "lights *$lights$"
+[[ $(cd "$T/step" && echo *) == "groups.json $(seq -f 'light-%g.json' -s ' ' "$lights") mix.json step.json sync.json table.yaml" ]]
+tap "of which all files are there"
+jq -e '.sync == [[0,1,2,3],[4,5,6,7]] and .forward == [[0,4],[1,5],[2,6],[3,7]]' "$T/step/groups.json" >"$T/ok"
+tap "groups are those of the mesh"
+grep -q 'sync.json, collective: allreduce, members: "2 x \[4\]" }' "$T/step/table.yaml"
+tap "and so is the table"
+# broken WHAT FILE FILTER MESSAGE: what of the folder is not as it says is found.
+broken() {
+	rm -rf "$T/bad"; cp -r "$T/step" "$T/bad"
+	jq "$3" "$T/step/$2" >"$T/bad/$2"
+	expect "${5:-1}" "$1" weft schedule verify "$T/bad"
+	has err "is found" "$4"
+}
+broken "a time that is too short" step.json '.time_ns -= 1000' "a step takes .* ns, not"
+broken "a collective that is faster" step.json '(.uses[] | select(.name == "mix") | .time_ns) /= 2' "mix: a call takes"
+broken "a change too few" step.json '.changes -= 1' "light changes . times in a step, not"
+broken "a bound that is too high" step.json '.bound_still_ns *= 2' "a bound is above what is proven"
+broken "a certificate above 1" step.json '.collectives[].y = 0.9' "the certificate is above 1"
+broken "a circuit that a schedule has and its light not" light-1.json 'del(.arcs[0])' "its light fewer|no circuit from|forward: a call takes"
+broken "a circuit more than ports" light-1.json '.arcs += [.arcs[0]]' "rank . has . circuits out and . in, and 4 ports"
+broken "a name that is not there" step.json '.collectives[0].over = ["tp"]' "step.json:[0-9]*:[0-9]*: step: there is nothing of this name" 65
+cp "$T/step/mix.json" "$T/bad/sync.json"; cp "$T/step/step.json" "$T/bad/"
+expect 1 "another collective's schedule" weft schedule verify "$T/bad"
+has err "is found" "sync: it has no schedule of allreduce for 4 ranks"
 expect 65 "no such collective" weft job light train sink
 has err "is said" "job train is no step with a collective sink"
 finish

@@ -53,8 +53,7 @@ int cli_parse_config(const struct model_config *config, struct model_fabric **ou
 
 /* ---- schedules ---- */
 
-/* JSON or protobuf: coll_from_bytes() tells them apart. */
-static int load_schedule_file(const char *path, struct coll_sched **out, struct err *err)
+int cli_load_schedule_file(const char *path, struct coll_sched **out, struct err *err)
 {
 	char *data = NULL;
 	size_t len;
@@ -100,7 +99,7 @@ int cli_load_schedule(struct cli *c, struct coll_sched **out, struct err *err)
 		return err->code;
 	}
 	return job ? cli_load_job_schedule(c, job, out, err)
-		   : load_schedule_file(c->argv[0], out, err);
+		   : cli_load_schedule_file(c->argv[0], out, err);
 }
 
 /* ---- topologies ---- */

@@ -108,6 +108,8 @@ int cli_parse_config(const struct model_config *config, struct model_fabric **ou
  * of weftd; WEFT_EUSAGE unless there is exactly one of them. coll_free() it.
  * It was read, not verified. */
 int cli_load_schedule(struct cli *c, struct coll_sched **out, struct err *err);
+/* JSON or protobuf, which coll_from_bytes() tells apart. Errors have the file and the place. */
+int cli_load_schedule_file(const char *path, struct coll_sched **out, struct err *err);
 /* The schedule of a job that weftd has applied; on what remains, with a
  * message, where the job is degraded. WEFT_ENOTFOUND, WEFT_EUNAVAIL. */
 int cli_load_job_schedule(struct cli *c, const char *job, struct coll_sched **out, struct err *err);

@@ -191,6 +191,7 @@ int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes, struct
 
 	req.job = x_ndup(job, strcspn(job, "/"));
 	req.collective = (char *)job + strlen(req.job) + (job[strlen(req.job)] == '/');
+	req.step = job[0] && job[strlen(job) - 1] == '/';
 	if (r == 0) {
 		r = rpc_client_call(client, CLI_METHOD("GetSchedule"), &req.base,
 				    &weft__v1__get_schedule_response__descriptor, 0, on_piece, &to,

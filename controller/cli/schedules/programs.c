@@ -42,15 +42,6 @@ static int read_protocols(const char *text, bool *on, struct err *err)
 	return 0;
 }
 
-static bool is_folder(const char *path)
-{
-	size_t n = path ? strlen(path) : 0;
-	struct stat st;
-
-	return path && ((n > 0 && path[n - 1] == '/') ||
-			(stat(path, &st) == 0 && S_ISDIR(st.st_mode)));
-}
-
 static int count_on(const bool *on)
 {
 	return on[0] + on[1] + on[2];
@@ -63,7 +54,7 @@ int cli_programs_read(const struct cli *c, const char *path, enum msccl_dialect 
 	int64_t copies = 0, tbs = 0;
 	int rc;
 
-	*out = (struct cli_programs){ .folder = is_folder(path) };
+	*out = (struct cli_programs){ .folder = cli_is_folder(path) };
 	names = names ? names : out->folder ? "ll,simple" : "simple";
 	instances = instances ? instances : out->folder ? "auto" : "1";
 	out->request = (struct msccl_request){ .dialect = dialect, .link_bps = LINK_BPS };

@@ -12,6 +12,14 @@ struct cli_programs {
 	struct msccl_choices made;
 };
 
+/* Whether a path is a folder, or is meant to be one: it ends in '/'. step_files.c */
+bool cli_is_folder(const char *path);
+/* A training step that weftd has applied, as files in a folder, which is made where it is not
+ * there; and such a folder checked (workload_check), with the step's figures on stdout.
+ * step_files.c */
+int cli_export_step(struct cli *c, const char *job, const char *folder, struct err *err);
+int cli_verify_step(struct cli *c, const char *folder, struct err *err);
+
 /* --protocol, --instances, --threadblocks and --link-bandwidth for programs of
  * this dialect, which go to `path`: a folder, when it is one or ends in '/'.
  * WEFT_EUSAGE. */

@@ -14,6 +14,7 @@
 
 #include "collective/tree/tree.h"
 #include "controller/cli/core/private.h"
+#include "controller/cli/schedules/programs.h"
 #include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
 #include "lib/base/err.h"
@@ -213,9 +214,12 @@ int cmd_schedule_verify(struct cli *c, struct err *err)
 	struct coll_report rep;
 	struct out *o;
 	struct err fault = { 0 };
-	int r = cli_load_schedule(c, &s, err), bad;
+	int r, bad;
 
-	if (r) {
+	if (c->argc == 1 && !cli_has(c, "job") && cli_is_folder(c->argv[0])) {
+		return cli_verify_step(c, c->argv[0], err);
+	}
+	if ((r = cli_load_schedule(c, &s, err))) {
 		return r;
 	}
 	coll_report_init(&rep);

@@ -353,11 +353,14 @@ static int keep_rank(const struct cli *c, struct coll_sched **s, struct err *err
 /* Prints nothing but the schedule itself, when it goes to stdout. */
 int cmd_schedule_export(struct cli *c, struct err *err)
 {
-	const char *path = cli_opt(c, "output"), *to;
+	const char *path = cli_opt(c, "output"), *job = cli_opt(c, "job"), *to;
 	struct coll_sched *s = NULL;
 	int max_layers;
 	int r;
 
+	if (job && !strchr(job, '/') && !cli_has(c, "to") && cli_is_folder(path)) {
+		return cli_export_step(c, job, path, err);
+	}
 	/* What leaves weft was replayed, wherever it came from. */
 	(void)((r = read_format(c, path, &to, &max_layers, err)) ||
 	       (r = cli_load_schedule(c, &s, err)) ||

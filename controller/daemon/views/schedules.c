@@ -32,6 +32,7 @@ struct kept_schedule {
 	int refs;		/* on the loop only */
 	char *job;		/* its name; owned */
 	struct coll_sched *sched;	/* NULL: there is none */
+	struct buf step;	/* of a step as a whole, in place of a schedule: as JSON */
 	size_t bytes;		/* of memory, about */
 	bool is_ring;
 	int dead;		/* of its circuits or parts; then sched is for what remains. 0
@@ -92,6 +93,7 @@ static void kept_unref(struct kept_schedule *k)
 {
 	if (k && --k->refs == 0) {
 		coll_free(k->sched);
+		buf_fini(&k->step);
 		free(k->job);
 		free(k);
 	}
@@ -146,12 +148,12 @@ static struct kept_schedule *find_kept(struct schedules *s, const char *job)
 	return NULL;
 }
 
-/* "job/collective", as those of steps are kept; free(). */
-static char *step_key(const char *job, const char *collective)
+/* "job/collective", as those of steps are kept, the step itself as "job/"; free(). */
+static char *step_key(const char *job, const char *collective, bool is_step)
 {
 	struct buf b = { 0 };
 
-	buf_printf(&b, "%s%s%s", job, collective[0] ? "/" : "", collective);
+	buf_printf(&b, "%s%s%s", job, collective[0] || is_step ? "/" : "", collective);
 	return buf_steal(&b);
 }
 
@@ -218,13 +220,22 @@ static void keep(struct schedules *s, const char *name, struct plan_job *pj,
 	}
 }
 
-/* Those of a step, one for each collective but sends. */
+/* Those of a step, one for each collective but sends, and the step itself. */
 static void keep_step(struct schedules *s, const struct model_job *job, struct plan_job *pj)
 {
+	struct workload_use none = { 0 };
+	char *key = step_key(job->name, "", true);
+	struct kept_schedule *k = kept_new(key, pj, &none);
+
+	workload_to_json(job->workload, pj->step, &k->step);
+	k->bytes += k->step.len;
+	s->bytes += k->bytes;
+	TAILQ_INSERT_TAIL(&s->kept, k, link);
+	free(key);
 	for (size_t i = 0; i < pj->step->uses.n; i++) {
 		struct workload_use *use = &pj->step->uses.v[i];
-		char *key = step_key(job->name, job->workload->ops.v[use->op].name);
 
+		key = step_key(job->name, job->workload->ops.v[use->op].name, false);
 		keep(s, key, pj, use);
 		free(key);
 	}
@@ -358,6 +369,10 @@ static int write_kept(const struct kept_schedule *k, struct schedule_call *p)
 {
 	const char *what = k->is_ring ? "ring's parts" : "circuits";
 
+	if (k->dead == 0 && k->step.len > 0) {
+		buf_add(&p->bytes, k->step.data, k->step.len);
+		return 0;
+	}
 	if (k->dead == 0 && k->sched) {
 		return write_schedule(k->sched, p);
 	}
@@ -533,7 +548,7 @@ static struct schedule_call *new_call(struct schedules *s, struct rpc_call *call
 {
 	struct schedule_call *p = x_new(1, sizeof(*p));
 
-	p->job = step_key(req->job, req->collective);
+	p->job = step_key(req->job, req->collective, req->step);
 	p->schedules = s;
 	p->has_rank = req->rank != NULL;
 	p->rank = req->rank ? req->rank->value : 0;
@@ -544,10 +559,17 @@ static struct schedule_call *new_call(struct schedules *s, struct rpc_call *call
 }
 
 /* Whether it has a schedule for that collective, "" being its only one. */
-static int check_collective(const struct model_job *job, const char *collective, struct err *err)
+static int check_collective(const struct model_job *job, const char *collective, bool step,
+			    struct err *err)
 {
 	int op = job->workload ? workload_find_op(job->workload, collective) : -1;
 
+	if (step && job->kind != MODEL_STEP) {
+		return err_set(err, WEFT_ENOTFOUND, "job %s is no step", job->name);
+	}
+	if (step) {
+		return 0;
+	}
 	if (job->kind == MODEL_CIRCUITS) {
 		return err_set(err, WEFT_EINFEASIBLE, "job %s has circuits and no collective",
 			       job->name);
@@ -573,7 +595,7 @@ static int check_collective(const struct model_job *job, const char *collective,
 }
 
 /* A job that there is not, or that has no schedule, needs no plan to be told so. */
-static int check_job(const struct model_fabric *f, const char *job, const char *collective,
+static int check_job(const struct model_fabric *f, const Weft__V1__GetScheduleRequest *req,
 		     struct err *err)
 {
 	if (!f) {
@@ -582,11 +604,11 @@ static int check_job(const struct model_fabric *f, const char *job, const char *
 		return err->code;
 	}
 	for (int i = 0; i < f->n_jobs; i++) {
-		if (strcmp(f->jobs[i].name, job) == 0) {
-			return check_collective(&f->jobs[i], collective, err);
+		if (strcmp(f->jobs[i].name, req->job) == 0) {
+			return check_collective(&f->jobs[i], req->collective, req->step, err);
 		}
 	}
-	return no_such_job(job, err);
+	return no_such_job(req->job, err);
 }
 
 void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
@@ -597,7 +619,7 @@ void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg, void *a
 	struct kept_schedule *k;
 	struct err err = { 0 };
 
-	if (check_job(apply_fabric(s->views->env->apply), req->job, req->collective, &err)) {
+	if (check_job(apply_fabric(s->views->env->apply), req, &err)) {
 		rpc_finish_err(call, &err);
 		return;
 	}

@@ -123,7 +123,7 @@ int plan_step_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *er
 		return rc;
 	}
 	lit = &pj->step->lights.v[pj->light];
-	if ((rc = workload_make_schedules(job->workload, &p, pj->step, err)) ||
+	if ((rc = workload_make_schedules(job->workload, pj->step, err)) ||
 	    (rc = workload_light_topo(job->workload, lit, &light, err)) ||
 	    (rc = coll_new(COLL_ALLGATHER, light, 1, 0, 0, &pj->sched, err)) ||
 	    (rc = coll_finish(pj->sched, err))) {

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A training step as a folder, for those who run it:
+ *
+ *	step.json	the step, its plan and its bounds
+ *	light-1.json	circuits of all ranks under a light, a digraph
+ *	NAME.json	schedule of a collective, of one group
+ *	groups.json	ranks of all groups of each
+ *	table.yaml	which calls of MPI take which schedule, for libweft_mpi.so
+ *
+ * What is written was checked as "weft schedule verify FOLDER" does, which needs no fabric.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "collective/workload/workload.h"
+#include "controller/cli/schedules/programs.h"
+#include "lib/base/alloc.h"
+#include "lib/base/file.h"
+
+/* One folder's; lights as digraphs. */
+struct step_files {
+	const char *folder;
+	struct workload *w;
+	struct workload_plan *plan;
+	VEC(struct topo *) lights;
+};
+
+static void step_files_fini(struct step_files *s)
+{
+	for (size_t i = 0; i < s->lights.n; i++) {
+		topo_free(s->lights.v[i]);
+	}
+	vec_fini(&s->lights);
+	workload_plan_free(s->plan);
+	workload_free(s->w);
+}
+
+/* "FOLDER/NAME.json", "FOLDER/light-2.json"; free(). */
+static char *path_of(const struct step_files *s, const char *name, size_t number)
+{
+	struct buf b = { 0 };
+
+	buf_printf(&b, "%s/%s", s->folder, name);
+	if (number) {
+		buf_printf(&b, "-%zu", number);
+	}
+	buf_str(&b, strchr(name, '.') ? "" : ".json");
+	return buf_steal(&b);
+}
+
+static int write_file(const struct step_files *s, const char *name, size_t number,
+		      const struct buf *b, struct err *err)
+{
+	char *path = path_of(s, name, number);
+	int r = cli_write_data(path, b, err);
+
+	free(path);
+	return r;
+}
+
+static int parse(const char *name, const char *text, size_t len, struct step_files *s,
+		 struct err *err)
+{
+	struct err_list errs = { 0 };
+	int r = workload_from_json(name, text, len, &s->w, &s->plan, &errs);
+
+	if (r) {
+		cli_report_list(&errs, err);
+	}
+	err_list_fini(&errs);
+	return r;
+}
+
+static bool has_schedule(const struct step_files *s, const struct workload_use *use)
+{
+	const struct workload_op *op = &s->w->ops.v[use->op];
+
+	return !op->shift && workload_ranks(s->w, op->axes) > 1;
+}
+
+/* ---- out ---- */
+
+/* A collective that runs under two lights has two schedules, and one name. */
+static int check_names(const struct step_files *s, struct err *err)
+{
+	for (size_t i = 0; i < s->plan->uses.n; i++) {
+		for (size_t k = 0; k < i; k++) {
+			if (s->plan->uses.v[i].op == s->plan->uses.v[k].op) {
+				return err_set(err, WEFT_EUNSUPPORTED, "%s runs under two lights, "
+					       "with a schedule for each: give it two names",
+					       s->w->ops.v[s->plan->uses.v[i].op].name);
+			}
+		}
+	}
+	return 0;
+}
+
+static int fetch(struct cli *c, const char *job, struct step_files *s, struct err *err)
+{
+	struct buf b = { 0 };
+	struct topo *t;
+	char *name;
+	int r;
+
+	buf_printf(&b, "%s/", job);
+	name = buf_steal(&b);
+	r = cli_fetch_schedule(c, name, &b, err);
+	if (r == 0) {
+		r = parse("step.json", b.data, b.len, s, err);
+	}
+	free(name);
+	buf_fini(&b);
+	if (r || (r = check_names(s, err))) {
+		return r;
+	}
+	for (size_t i = 0; i < s->plan->lights.n && !r; i++) {
+		r = workload_light_topo(s->w, &s->plan->lights.v[i], &t, err);
+		if (r == 0) {
+			vec_push(&s->lights, t);
+		}
+	}
+	for (size_t i = 0; i < s->plan->uses.n && !r; i++) {
+		struct workload_use *use = &s->plan->uses.v[i];
+
+		if (has_schedule(s, use)) {
+			buf_printf(&b, "%s/%s", job, s->w->ops.v[use->op].name);
+			name = buf_steal(&b);
+			r = cli_load_job_schedule(c, name, &use->sched, err);
+			free(name);
+		}
+	}
+	return r;
+}
+
+/* "4 x [8] x 2": the mesh, with the axes of a group in brackets. */
+static void put_members(const struct workload *w, uint32_t axes, struct buf *b)
+{
+	for (size_t i = 0; i < w->axes.n; i++) {
+		const char *form = axes >> i & 1 ? "%s[%d]" : "%s%d";
+
+		buf_printf(b, form, i ? " x " : "", w->axes.v[i].size);
+	}
+}
+
+/* The largest vector that is left to this use: its own size where another use of the kind in these
+ * groups is larger, else any. */
+static bool is_largest(const struct step_files *s, const struct workload_op *op)
+{
+	for (size_t i = 0; i < s->plan->uses.n; i++) {
+		const struct workload_op *o = &s->w->ops.v[s->plan->uses.v[i].op];
+
+		if (!o->shift && o->kind == op->kind && o->axes == op->axes &&
+		    o->bytes > op->bytes) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct workload_op *x = *(const struct workload_op *const *)a;
+	const struct workload_op *y = *(const struct workload_op *const *)b;
+
+	return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+static int write_table(const struct step_files *s, struct err *err)
+{
+	const struct workload_op **ops = x_new(s->plan->uses.n + 1, sizeof(*ops));
+	struct buf b = { 0 };
+	size_t n = 0;
+	int r;
+
+	for (size_t i = 0; i < s->plan->uses.n; i++) {
+		if (has_schedule(s, &s->plan->uses.v[i])) {
+			ops[n++] = &s->w->ops.v[s->plan->uses.v[i].op];
+		}
+	}
+	qsort(ops, n, sizeof(*ops), by_bytes);
+	buf_str(&b, "schedules:\n");
+	for (size_t i = 0; i < n; i++) {
+		buf_printf(&b, "  - { file: %s.json, collective: %s, members: \"", ops[i]->name,
+			   coll_kind_name(ops[i]->kind));
+		put_members(s->w, ops[i]->axes, &b);
+		buf_str(&b, "\"");
+		if (!is_largest(s, ops[i])) {
+			buf_printf(&b, ", max-bytes: %lldB", (long long)ops[i]->bytes);
+		}
+		buf_str(&b, " }\n");
+	}
+	r = n ? write_file(s, "table.yaml", 0, &b, err) : 0;
+	free(ops);
+	buf_fini(&b);
+	return r;
+}
+
+static int write_groups(const struct step_files *s, struct err *err)
+{
+	int n = workload_ranks(s->w, WORKLOAD_ALL_AXES), r;
+	int *ranks = x_new((size_t)n, sizeof(*ranks));
+	struct out *o = out_new(OUT_JSON);
+	struct buf b = { 0 };
+
+	for (size_t i = 0; i < s->w->ops.n; i++) {
+		const struct workload_op *op = &s->w->ops.v[i];
+
+		out_array(o, op->name);
+		for (int first = 0; first < n; first++) {
+			if (workload_group(s->w, op->axes, first, ranks) != 0) {
+				continue;
+			}
+			out_array(o, NULL);
+			for (int k = 0; k < workload_ranks(s->w, op->axes); k++) {
+				out_int(o, NULL, ranks[k]);
+			}
+			out_end(o);
+		}
+		out_end(o);
+	}
+	out_render(o, &b);
+	out_free(o);
+	r = write_file(s, "groups.json", 0, &b, err);
+	buf_fini(&b);
+	free(ranks);
+	return r;
+}
+
+static int write_schedules(const struct step_files *s, struct err *err)
+{
+	struct buf b = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; i < s->lights.n && !r; i++) {
+		buf_reset(&b);
+		topo_to_json(s->lights.v[i], "light", &b);
+		r = write_file(s, "light", i + 1, &b, err);
+	}
+	for (size_t i = 0; i < s->plan->uses.n && !r; i++) {
+		const struct workload_use *use = &s->plan->uses.v[i];
+
+		if (use->sched) {
+			buf_reset(&b);
+			coll_to_json(use->sched, &b);
+			r = write_file(s, s->w->ops.v[use->op].name, 0, &b, err);
+		}
+	}
+	buf_reset(&b);
+	workload_to_json(s->w, s->plan, &b);
+	if (r == 0) {
+		r = write_file(s, "step.json", 0, &b, err);
+	}
+	buf_fini(&b);
+	return r;
+}
+
+static int print_step(const struct cli *c, const struct step_files *s, struct err *err)
+{
+	struct out *o = out_new(c->format);
+	int64_t n = 0;
+
+	for (size_t i = 0; i < s->plan->uses.n; i++) {
+		n += has_schedule(s, &s->plan->uses.v[i]);
+	}
+	out_bool(o, "valid", true);
+	out_int(o, "ranks", workload_ranks(s->w, WORKLOAD_ALL_AXES));
+	out_int(o, "lights", (int64_t)s->lights.n);
+	out_int(o, "schedules", n);
+	cli_out_ns(c, o, "time", s->plan->time_ns);
+	cli_out_ns(c, o, "bound_still", s->plan->bound.still_ns);
+	cli_out_ns(c, o, "bound_any", s->plan->bound.any_ns);
+	return cli_print(o, err);
+}
+
+bool cli_is_folder(const char *path)
+{
+	size_t n = path ? strlen(path) : 0;
+	struct stat st;
+
+	return path && ((n > 0 && path[n - 1] == '/') ||
+			(stat(path, &st) == 0 && S_ISDIR(st.st_mode)));
+}
+
+int cli_export_step(struct cli *c, const char *job, const char *folder, struct err *err)
+{
+	struct step_files s = { .folder = folder };
+	int r = fetch(c, job, &s, err);
+
+	if (r == 0) {
+		r = workload_check(s.w, s.plan, s.lights.v, err);
+	}
+	if (r == 0 && mkdir(folder, FILE_PUBLIC) && errno != EEXIST) {
+		r = err_set(err, WEFT_EIO, "%s: %s", folder, strerror(errno));
+	}
+	(void)(r || (r = write_schedules(&s, err)) || (r = write_groups(&s, err)) ||
+	       (r = write_table(&s, err)) || (r = print_step(c, &s, err)));
+	step_files_fini(&s);
+	return r;
+}
+
+/* ---- in ---- */
+
+static int read_lights(struct step_files *s, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < s->plan->lights.n && !r; i++) {
+		char *path = path_of(s, "light", i + 1), *name = NULL;
+		struct topo *t;
+
+		r = cli_load_topology(path, &t, &name, err);
+		if (r == 0) {
+			vec_push(&s->lights, t);
+		}
+		free(name);
+		free(path);
+	}
+	return r;
+}
+
+static int read_schedules(struct step_files *s, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < s->plan->uses.n && !r; i++) {
+		struct workload_use *use = &s->plan->uses.v[i];
+
+		if (has_schedule(s, use)) {
+			char *path = path_of(s, s->w->ops.v[use->op].name, 0);
+
+			r = cli_load_schedule_file(path, &use->sched, err);
+			free(path);
+		}
+	}
+	return r;
+}
+
+int cli_verify_step(struct cli *c, const char *folder, struct err *err)
+{
+	struct step_files s = { .folder = folder };
+	char *path = path_of(&s, "step.json", 0), *text = NULL;
+	size_t len;
+	int r = file_read(path, CLI_MAX_SCHEDULE, &text, &len, err);
+
+	if (r == 0) {
+		r = parse(path, text, len, &s, err);
+	}
+	free(text);
+	free(path);
+	(void)(r || (r = read_lights(&s, err)) || (r = read_schedules(&s, err)) ||
+	       (r = workload_check(s.w, s.plan, s.lights.v, err)) || (r = print_step(c, &s, err)));
+	step_files_fini(&s);
+	return r;
+}
