@@ -175,6 +175,8 @@ static const struct cli_option job_options[] = {
 	{ 0, "priority", "N", "higher ones start first (default: 0)", NULL },
 	{ 0, "preemptible", NULL, "may be preempted by a job of higher priority",
 	  NULL },
+	{ 0, "grace", "TIME", "of a preemptible one: it goes on for so long before it makes room",
+	  NULL },
 	{ 0, "repair", "HOW", "when circuits fail: none, degraded (a "
 	  "schedule on the remaining ones) or spare (also move to free hosts)",
 	  REPAIRS },
@@ -243,7 +245,7 @@ static const struct cli_command circuit_commands[] = {
 	{ "find", NULL, "A", "Show who has a port, and until when; status 2 if it is held", NULL,
 	  NULL, 1, 1, false, cmd_circuit_find },
 	{ "renew", NULL, "GROUP TIME", "Keep a group for so long from now", NULL, NULL, 2, 2, false,
-	  cmd_circuit_renew },
+	  cmd_job_renew },
 	GROUP_END,
 };
 
@@ -253,6 +255,8 @@ static const struct cli_command job_commands[] = {
 	  cmd_job_request },
 	{ "release", NULL, "JOB", "Release a job; waits until its "
 	  "circuits are gone", NULL, NULL, 1, 1, false, cmd_job_release },
+	{ "renew", NULL, "JOB TIME", "Keep a job for so long from now", NULL, NULL, 2, 2, false,
+	  cmd_job_renew },
 	{ "list", NULL, "[JOB]", "List requested jobs", NULL,
 	  job_list_options, 0, 1, false, cmd_job_list },
 	{ "light", NULL, "JOB COLLECTIVE", "Give a training step the light of one of its "

@@ -396,7 +396,7 @@ int cmd_circuit_import(struct cli *c, struct err *err);
 int cmd_circuit_remove(struct cli *c, struct err *err);
 int cmd_circuit_list(struct cli *c, struct err *err);
 int cmd_circuit_find(struct cli *c, struct err *err);
-int cmd_circuit_renew(struct cli *c, struct err *err);
+int cmd_job_renew(struct cli *c, struct err *err);
 int cmd_ocs_shell(struct cli *c, struct err *err);
 /* Name of the user of this process, "" where it has none. circuit.c */
 const char *cli_own_name(void);

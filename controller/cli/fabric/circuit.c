@@ -439,11 +439,12 @@ static void show_renewed(const struct cli *c, struct out *o, const void *answer)
 	char text[40];
 
 	(void)c;
-	out_str(o, "group", j->name);
+	out_str(o, j->n_circuits > 0 ? "group" : "job", j->name);
 	out_str(o, "until", until_text(j, text, sizeof(text)));
 }
 
-int cmd_circuit_renew(struct cli *c, struct err *err)
+/* A group, or a job. */
+int cmd_job_renew(struct cli *c, struct err *err)
 {
 	Weft__V1__RenewJobRequest q = WEFT__V1__RENEW_JOB_REQUEST__INIT;
 	int r = read_lease(c->argv[1], &q.duration_ns, err);

@@ -145,6 +145,7 @@ static int read_numbers(const struct cli *c, Weft__V1__RequestJobRequest *q, str
 	    (r = cli_opt_unit(c, "size", UNIT_BYTES, &q->size_bytes, err)) ||
 	    (r = cli_opt_unit(c, "duration", UNIT_NS, &q->duration_ns,
 			      err)) ||
+	    (r = cli_opt_unit(c, "grace", UNIT_NS, &q->grace_ns, err)) ||
 	    (r = read_repair(cli_opt(c, "repair"), &q->repair, err))) {
 		return r;
 	}

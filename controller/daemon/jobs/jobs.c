@@ -124,11 +124,18 @@ struct job *job_replacement(const struct job *j)
 	return NULL;
 }
 
-void jobs_count(const struct jobs *jobs, int n[STORE_JOB_FAILED + 1])
+void jobs_count(const struct jobs *jobs, struct jobs_figures *out)
 {
-	memset(n, 0, (STORE_JOB_FAILED + 1) * sizeof(*n));
+	const int64_t now = clk_wall_ns();
+
+	*out = (struct jobs_figures){ .started = jobs->n_started, .waited_ns = jobs->waited_ns };
 	for (size_t i = 0; i < jobs->v.n; i++) {
-		n[jobs->v.v[i]->s.state]++;
+		const struct store_job *s = &jobs->v.v[i]->s;
+
+		out->n[s->state]++;
+		if (s->state == STORE_JOB_QUEUED && now - s->asked_ns > out->longest_ns) {
+			out->longest_ns = now - s->asked_ns;
+		}
 	}
 }
 
@@ -169,10 +176,10 @@ int64_t job_ends_ns(const struct job *j)
 	int64_t end;
 
 	if (!j->s.duration_ns) {
-		return 0;
+		return j->s.preempt_ns;
 	}
-	return __builtin_add_overflow(j->s.started_ns, j->s.duration_ns, &end)
-		? INT64_MAX : end;
+	end = __builtin_add_overflow(j->s.started_ns, j->s.duration_ns, &end) ? INT64_MAX : end;
+	return j->s.preempt_ns && j->s.preempt_ns < end ? j->s.preempt_ns : end;
 }
 
 void job_move(struct job *j, enum store_job_state state, const char *problem)
@@ -187,6 +194,10 @@ void job_move(struct job *j, enum store_job_state state, const char *problem)
 	j->s.problem = text;
 	if (state == STORE_JOB_RUNNING && j->s.state != state) {
 		j->s.started_ns = clk_wall_ns();
+		if (j->jobs) {
+			j->jobs->n_started++;
+			j->jobs->waited_ns += j->s.started_ns - j->s.asked_ns;
+		}
 	}
 	j->part = 0;
 	j->s.state = state;

@@ -25,9 +25,14 @@ void jobs_reload(struct jobs *jobs);
 /* The present configuration has changed, or was found at the start: jobs
  * that are in it run, those that are no longer in it have ended. */
 void jobs_settle(struct jobs *jobs);
-/* How many there are in each state; those that are over as far as they are
- * remembered. */
-void jobs_count(const struct jobs *jobs, int n[STORE_JOB_FAILED + 1]);
+struct jobs_figures {
+	int n[STORE_JOB_FAILED + 1];	/* in each state; of those that are over what is kept */
+	int64_t started, waited_ns;	/* by this process, and how long they had waited in all */
+	int64_t longest_ns;		/* that one in the queue waits already; 0: none does */
+};
+
+/* As it is now. O(jobs). */
+void jobs_count(const struct jobs *jobs, struct jobs_figures *out);
 /* A change has ended, the devices are known, or there is a request: what waits may go on, once the
  * loop has read all that has come by now. So requests that come together go together, and none
  * waits for company. */
@@ -57,7 +62,7 @@ void handle_request_job(struct rpc_call *call, const ProtobufCMessage *req, void
  * WEFT_EDENIED for a job of another user, unless an operator asks. */
 void handle_release_job(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 /* A job ends no sooner than so long from now. WEFT_ENOTFOUND; WEFT_EDENIED; WEFT_EINFEASIBLE: it
- * ends already. */
+ * ends already, or others were told that they run then. */
 void handle_renew_job(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 /* All jobs that live, or one of them; and those that are over if asked for. */
 void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *req, void *arg);

@@ -260,6 +260,56 @@ void job_queue_drop(struct job_queue *q, int i)
 	q->b.jobs[i].kind = BACKFILL_UNKNOWN;
 }
 
+/* ---- renewal ------------------------------------------------------------- */
+
+static bool is_of(const char *holder, const struct job *j)
+{
+	return holder && strcmp(holder, j->s.name) == 0;
+}
+
+/* That it has; the caller's. */
+static bool *units_of(struct job_queue *q, const struct job *j)
+{
+	const struct model_fabric *f = q->v->f;
+	bool *units = x_new((size_t)n_units(f) + 1, sizeof(*units));
+
+	for (int p = 0; p < f->n_ports; p++) {
+		units[SIDE(p, 1)] = is_of(q->v->tx[p], j);
+		units[SIDE(p, 0)] = is_of(q->v->rx[p], j);
+	}
+	memset(q->then.busy, 0, (size_t)f->n_hosts * sizeof(*q->then.busy));
+	job_view_mark_job(&q->then, j, j->s.nodes);
+	memcpy(units + 2 * (size_t)f->n_ports, q->then.busy,
+	       (size_t)f->n_hosts * sizeof(*units));
+	return units;
+}
+
+int job_check_longer(const struct job *j, int64_t end_ns, struct err *err)
+{
+	struct jobs *jobs = j->jobs;
+	int64_t until = later(end_ns, jobs->change_ns);
+	struct job_queue q;
+	struct job_view v;
+	char text[32];
+	bool *units;
+	int r = 0;
+
+	job_view_init(&v, jobs);
+	job_view_mark(&v, jobs, NULL, 0);
+	job_queue_init(&q, jobs, &v);
+	units = units_of(&q, j);
+	if (!backfill_may_hold(&q.b, units, &until)) {
+		until -= until ? jobs->change_ns : 0;
+		until = until > job_ends_ns(j) ? until : job_ends_ns(j);
+		r = err_set(err, WEFT_EINFEASIBLE, "others were told that they run then: job %s "
+			    "may be kept until %s", j->s.name, clk_iso(until, text, sizeof(text)));
+	}
+	free(units);
+	job_queue_fini(&q);
+	job_view_fini(&v);
+	return r;
+}
+
 /* ---- what is told -------------------------------------------------------- */
 
 /* A host of its reservation that it cannot have any more, or NULL. */

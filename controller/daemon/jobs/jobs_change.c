@@ -22,6 +22,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
+#define ROOM_TRIES 2000	/* sets of jobs that may have to go for another */
 #define NAMES_MAX 160		/* bytes of names in the comment of a change */
 
 /* ---- the end ------------------------------------------------------------- */
@@ -211,7 +212,13 @@ static void begin_list(struct jobs *jobs, const job_list *list)
 
 /* ---- making room --------------------------------------------------------- */
 
-/* Whom j may push out: the least important, the youngest first. */
+/* Its hosts are going to be free. */
+static bool is_going(const struct job *j)
+{
+	return j->s.state == STORE_JOB_ENDING || j->s.preempt_ns;
+}
+
+/* Whom j may push out, and who goes already: the least important, the youngest first. */
 static int collect_preemptible(struct jobs *jobs, const struct job *j, struct job **out)
 {
 	int n = 0;
@@ -220,8 +227,10 @@ static int collect_preemptible(struct jobs *jobs, const struct job *j, struct jo
 		struct job *o = jobs->v.v[i];
 		int at = n;
 
-		if (o->s.state != STORE_JOB_RUNNING || !o->s.preemptible ||
-		    o->s.priority >= j->s.priority || o->req->ring[0]) {
+		const bool may = o->s.state == STORE_JOB_RUNNING && o->s.preemptible &&
+				 o->s.priority < j->s.priority && !o->req->ring[0];
+
+		if (!may && o->s.state != STORE_JOB_ENDING) {
 			continue;
 		}
 		while (at > 0 && out[at - 1]->s.priority > o->s.priority) {
@@ -248,47 +257,131 @@ static bool shares_host(const char *a, const char *b)
 	return false;
 }
 
-/* Ends those of the others whose hosts j is going to have. */
-static void end_preempted(struct job **others, int n, const char *nodes, const struct job *j)
-{
-	char why[CONF_MAX_NAME + 40];
+/* Whom to end for a job, of those who have agreed. */
+struct room_search {
+	struct jobs *jobs;
+	const struct job *j;
+	struct job **others;	/* [n] the least important first */
+	bool *gone;		/* [n] */
+	int n, tries;
+	const char **names;	/* scratch */
+	char *nodes;		/* that the job has then, owned; NULL: it does not fit */
+};
 
-	snprintf(why, sizeof(why), "makes room for job %s", j->s.name);
-	for (int i = 0; i < n; i++) {
-		if (shares_host(others[i]->s.nodes, nodes)) {
-			job_move(others[i], STORE_JOB_ENDING, why);
+static bool fits_without(struct room_search *r)
+{
+	struct err err = { 0 };
+	struct job_view v;
+	int n = 0;
+
+	r->tries--;
+	for (int i = 0; i < r->n; i++) {
+		if (r->gone[i]) {
+			r->names[n++] = r->others[i]->s.name;
 		}
 	}
+	job_view_init(&v, r->jobs);
+	job_view_mark(&v, r->jobs, r->names, n);
+	free(r->nodes);
+	r->nodes = job_find_place(&v, r->j, &err);
+	job_view_fini(&v);
+	return r->nodes != NULL;
 }
 
-/* Tries to fit j in with more and more of the others gone, who have agreed to
- * that: the least important first, so that as little as possible is lost. True when
- * some are to go; j starts when they have ended. O(others x placing). */
-static bool make_room(struct jobs *jobs, struct job *j)
+/* So many of those from `from` on, the least important ones that do. */
+static bool choose_gone(struct room_search *r, int from, int left)
 {
-	struct job **others = x_new(jobs->v.n + 1, sizeof(struct job *));
-	const char **names = x_new(jobs->v.n + 1, sizeof(*names));
-	int n_others = j->req->ring[0] ? 0 : collect_preemptible(jobs, j, others);
+	if (left == 0) {
+		return fits_without(r);
+	}
+	for (int i = from; i + left <= r->n && r->tries > 0; i++) {
+		if (!r->gone[i]) {
+			r->gone[i] = true;
+			if (choose_gone(r, i + 1, left - 1)) {
+				return true;
+			}
+			r->gone[i] = false;
+		}
+	}
+	return false;
+}
+
+/* As few as there can be, as far as ROOM_TRIES go; else none that need not. */
+static bool choose_fewest(struct room_search *r)
+{
+	bool *going = x_new((size_t)r->n + 1, sizeof(*going));
 	bool found = false;
 
-	for (int k = 1; k <= n_others && !found; k++) {
-		struct err err = { 0 };
-		struct job_view v;
-		char *nodes;
-
-		names[k - 1] = others[k - 1]->s.name;
-		job_view_init(&v, jobs);
-		job_view_mark(&v, jobs, names, k);
-		nodes = job_find_place(&v, j, &err);
-		found = nodes != NULL;
-		if (found) {
-			end_preempted(others, k, nodes, j);
-		}
-		job_view_fini(&v);
-		free(nodes);
+	memcpy(going, r->gone, (size_t)r->n * sizeof(*going));
+	memset(r->gone, true, (size_t)r->n * sizeof(*r->gone));
+	if (!fits_without(r)) {
+		goto out;
 	}
-	free(others);
-	free(names);
+	memcpy(r->gone, going, (size_t)r->n * sizeof(*going));
+	for (int k = 0; k < r->n && r->tries > 0 && !found; k++) {
+		found = choose_gone(r, 0, k);
+	}
+	if (!found) {
+		memset(r->gone, true, (size_t)r->n * sizeof(*r->gone));
+		for (int i = r->n - 1; i >= 0; i--) {
+			r->gone[i] = going[i];
+			r->gone[i] = going[i] || !fits_without(r);
+		}
+		found = fits_without(r);
+	}
+out:
+	free(going);
+	return found;
+}
+
+/* Those whose hosts it is going to have end, at once or when their grace is over. True: some were
+ * not on their way before. */
+static bool end_preempted(const struct room_search *r)
+{
+	char why[CONF_MAX_NAME + 40];
+	bool any = false;
+
+	snprintf(why, sizeof(why), "makes room for job %s", r->j->s.name);
+	for (int i = 0; i < r->n; i++) {
+		struct job *o = r->others[i];
+
+		if (!r->gone[i] || is_going(o) || !shares_host(o->s.nodes, r->nodes)) {
+			continue;
+		}
+		if (o->req->grace_ns) {
+			o->s.preempt_ns = clk_wall_ns() + o->req->grace_ns;
+			o->end_told = false;
+		}
+		job_move(o, o->req->grace_ns ? STORE_JOB_RUNNING : STORE_JOB_ENDING, why);
+		any = true;
+	}
+	return any;
+}
+
+/* Tries to fit j in with others gone who have agreed to that. True when some are to go, who were
+ * not before; j starts when they have ended. O(ROOM_TRIES x placing). */
+static bool make_room(struct jobs *jobs, struct job *j)
+{
+	struct room_search r = { .jobs = jobs, .j = j, .tries = ROOM_TRIES,
+			  .others = x_new(jobs->v.n + 1, sizeof(struct job *)),
+			  .names = x_new(jobs->v.n + 1, sizeof(*r.names)),
+			  .gone = x_new(jobs->v.n + 1, sizeof(*r.gone)) };
+	bool found = false;
+
+	r.n = j->req->ring[0] ? 0 : collect_preemptible(jobs, j, r.others);
+	for (int i = 0; i < r.n; i++) {
+		r.gone[i] = is_going(r.others[i]);
+	}
+	if (r.n > 0 && choose_fewest(&r)) {
+		found = end_preempted(&r);
+	}
+	free(r.nodes);
+	free(r.others);
+	free(r.names);
+	free(r.gone);
+	if (found) {
+		jobs_advance(jobs);	/* those behind it, with what it is told then */
+	}
 	return found;
 }
 

@@ -16,6 +16,7 @@
 #define SAVE_AGAIN_NS ((int64_t)1000000000)	/* what the store has refused */
 #define OTHER_FILE_NS ((int64_t)1000000000)	/* until it is looked whether that is over */
 #define NS_PER_MS 1000000
+#define NOTICE_NS ((int64_t)300 * 1000000000)	/* of an end, or a tenth of the duration */
 
 /* ---- the clock ----------------------------------------------------------- */
 
@@ -24,6 +25,14 @@ static int64_t sooner(int64_t wait, int64_t left)
 {
 	left = left > 0 ? left : 1;
 	return !wait || left < wait ? left : wait;
+}
+
+/* When it is told that it ends soon, wall clock: at once if it makes room. */
+static int64_t notice_at(const struct job *j)
+{
+	const int64_t tenth = j->s.duration_ns / 10;
+
+	return j->s.preempt_ns ? 1 : job_ends_ns(j) - (tenth < NOTICE_NS ? tenth : NOTICE_NS);
 }
 
 /* Nanoseconds until something is due by itself, 0: nothing is. */
@@ -38,7 +47,7 @@ static int64_t next_due(const struct jobs *jobs)
 		const struct job *j = jobs->v.v[i];
 
 		if (j->s.state == STORE_JOB_RUNNING && job_ends_ns(j)) {
-			wait = sooner(wait, job_ends_ns(j) - now);
+			wait = sooner(wait, (j->end_told ? job_ends_ns(j) : notice_at(j)) - now);
 		}
 		if (job_repair_wait_ns(j) > 0) {
 			wait = sooner(wait, job_repair_wait_ns(j));
@@ -72,6 +81,23 @@ static void clear_if_over(int64_t *retry_ns, int64_t now)
 	*retry_ns = *retry_ns > now ? *retry_ns : 0;
 }
 
+/* One that runs, whose end may have come, or come near. */
+static void take_end(struct job *j, int64_t wall)
+{
+	const struct daemon_event ev = { .kind = EVENT_KIND(JOB_ENDING_SOON), .job = j->s.name };
+	const bool makes_room = j->s.preempt_ns && j->s.problem[0];
+	char when[32];
+
+	if (job_ends_ns(j) <= wall) {
+		job_move(j, STORE_JOB_ENDING, makes_room ? j->s.problem : "its time is over");
+	} else if (!j->end_told && notice_at(j) <= wall) {
+		j->end_told = true;
+		event_emit(j->jobs->env->events, &ev, "job %s ends at %s%s%s", j->s.name,
+			   clk_iso(job_ends_ns(j), when, sizeof(when)), makes_room ? ": " : "",
+			   makes_room ? j->s.problem : "");
+	}
+}
+
 /* Jobs with a duration that is over end, and what was to be tried later may be tried. */
 static void take_due(struct jobs *jobs)
 {
@@ -82,8 +108,8 @@ static void take_due(struct jobs *jobs)
 		struct job *j = jobs->v.v[i];
 
 		clear_if_over(&j->retry_ns, now);
-		if (j->s.state == STORE_JOB_RUNNING && job_ends_ns(j) && job_ends_ns(j) <= wall) {
-			job_move(j, STORE_JOB_ENDING, "its time is over");
+		if (j->s.state == STORE_JOB_RUNNING && job_ends_ns(j)) {
+			take_end(j, wall);
 		}
 	}
 }

@@ -256,7 +256,7 @@ static bool host_is_usable(const struct job_view *v, const struct job *j, int ho
 			others = others && v->good[p];
 		}
 	}
-	return (has_some ? own : others) && !drain_has_host(v->drain, v->f, host);
+	return (has_some ? own : others) && !(v->drain && drain_has_host(v->drain, v->f, host));
 }
 
 bool *job_usable_hosts(const struct job_view *v, const struct job *j)
@@ -325,7 +325,7 @@ static int find_hosts(const struct job_view *v, const struct job *j, int **out, 
 		.n = q->n_nodes ? (int)q->n_nodes : q->count,
 		.ring = q->ring[0] ? model_find_device(v->f, q->ring) : -1,
 		.ranks = q->ranks,
-		.min_ports = q->min_ports,
+		.min_ports = q->min_ports > q->port_count ? q->min_ports : q->port_count,
 		.topology = q->topology,
 	};
 	bool *busy = find_busy(v, j), *usable = job_usable_hosts(v, j);
@@ -365,4 +365,21 @@ char *job_find_place(struct job_view *v, const struct job *j, struct err *err)
 	names = find_hosts(v, j, &hosts, &n, err) ? NULL : job_node_names(v->f, hosts, n);
 	free(hosts);
 	return names;
+}
+
+int job_check_ever(const struct job *j, struct err *err)
+{
+	struct job_view v;
+	char *nodes;
+
+	job_view_init(&v, j->jobs);
+	memset(v.good, 1, (size_t)v.f->n_ports);
+	v.drain = NULL;
+	nodes = job_find_place(&v, j, err);
+	job_view_fini(&v);
+	if (nodes) {
+		free(nodes);
+		return 0;
+	}
+	return err->code = WEFT_EINVAL;
 }

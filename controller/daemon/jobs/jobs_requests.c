@@ -89,6 +89,10 @@ static int check_kind(const Weft__V1__RequestJobRequest *q, struct err *err)
 	if (q->replace && !q->name[0]) {
 		return err_set(err, WEFT_EINVAL, "replace: name is empty");
 	}
+	if (q->grace_ns < 0 || (q->grace_ns && !q->preemptible)) {
+		return err_set(err, WEFT_EINVAL, "grace_ns: it is negative, or the job is not "
+			       "preemptible");
+	}
 	return q->duration_ns < 0 ? err_set(err, WEFT_EINVAL, "duration_ns: it is negative") : 0;
 }
 
@@ -192,6 +196,8 @@ static int check_places(const struct jobs *jobs,
 static int check_collective(const struct jobs *jobs, const Weft__V1__RequestJobRequest *q,
 			    struct err *err)
 {
+	struct job j = { .jobs = (struct jobs *)jobs, .req = (Weft__V1__RequestJobRequest *)q,
+			 .s.name = q->name };
 	enum coll_kind kind;
 	int r;
 
@@ -200,7 +206,8 @@ static int check_collective(const struct jobs *jobs, const Weft__V1__RequestJobR
 	    (r = check_places(jobs, q, err))) {
 		return r;
 	}
-	return coll_kind_parse(q->collective, &kind, err) ? err_wrap(err, "collective") : 0;
+	return coll_kind_parse(q->collective, &kind, err) ? err_wrap(err, "collective")
+							  : job_check_ever(&j, err);
 }
 
 /* Who does not wait for others is told at once that he would have to. Ports of jobs that wait are
@@ -363,21 +370,35 @@ static void end_replaced(const struct jobs *jobs, const struct job *by)
 	}
 }
 
-/* From now on, or from its start: no shorter than it was. */
-static void extend(struct job *j, int64_t duration_ns)
+/* From now on, or from its start: no shorter than it was. WEFT_EINFEASIBLE: others were told that
+ * they run then. */
+static int extend(struct job *j, int64_t duration_ns, struct err *err)
 {
 	const bool runs = j->s.state == STORE_JOB_RUNNING;
-	const int64_t since = runs ? clk_wall_ns() - j->s.started_ns : 0;
-	int64_t whole;
+	const int64_t now = clk_wall_ns(), begin = runs ? j->s.started_ns : now;
+	int64_t whole, end;
+	int r = 0;
 
-	if (!j->s.duration_ns || duration_ns <= 0) {
-		return;
-	}
-	if (__builtin_add_overflow(since > 0 ? since : 0, duration_ns, &whole)) {
+	if (__builtin_add_overflow(now > begin ? now - begin : 0, duration_ns, &whole)) {
 		whole = INT64_MAX;
 	}
-	j->s.duration_ns = whole > j->s.duration_ns ? whole : j->s.duration_ns;
-	j->moved = true;
+	if (!j->s.duration_ns || duration_ns <= 0 || whole <= j->s.duration_ns) {
+		return 0;
+	}
+	if (j->s.state == STORE_JOB_QUEUED && j->s.told_ns) {
+		return err_set(err, WEFT_EINFEASIBLE, "job %s waits, and was told its start for "
+			       "the duration that it asked for", j->s.name);
+	}
+	if (j->s.state != STORE_JOB_QUEUED) {
+		end = __builtin_add_overflow(begin, whole, &end) ? INT64_MAX : end;
+		r = job_check_longer(j, end, err);
+	}
+	if (r == 0) {
+		j->s.duration_ns = whole;
+		j->moved = true;
+		j->end_told = false;
+	}
+	return r;
 }
 
 /* The job that a request is for: one that is there, or a new one. */
@@ -394,8 +415,7 @@ static int find_or_make(struct jobs *jobs, struct rpc_call *call,
 	}
 	*out = find_there(jobs, call, q);
 	if (*out) {
-		extend(*out, q->duration_ns);
-		return 0;
+		return extend(*out, q->duration_ns, err);
 	}
 	if ((r = check_request(jobs, call, q, err)) || (r = new_job(jobs, call, q, out, err))) {
 		return r;
@@ -487,7 +507,7 @@ void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg, void
 	jobs_advance(jobs);
 }
 
-/* WEFT_ENOTFOUND, WEFT_EINVAL; WEFT_EINFEASIBLE: it ends already. */
+/* The errors of extend; WEFT_ENOTFOUND, WEFT_EINVAL; WEFT_EINFEASIBLE: it ends already. */
 static int renew(struct jobs *jobs, struct rpc_call *call, const Weft__V1__RenewJobRequest *q,
 		 struct job **out, struct err *err)
 {
@@ -507,9 +527,8 @@ static int renew(struct jobs *jobs, struct rpc_call *call, const Weft__V1__Renew
 	if (j->s.state == STORE_JOB_ENDING || job_was_released(j)) {
 		return err_set(err, WEFT_EINFEASIBLE, "job %s ends already", j->s.name);
 	}
-	extend(j, q->duration_ns);
 	*out = j;
-	return 0;
+	return extend(j, q->duration_ns, err);
 }
 
 void handle_renew_job(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)

@@ -213,6 +213,7 @@ static void row_init(struct job_row *row, const struct job *j)
 	row->m.requested_at_ns = j->s.asked_ns;
 	row->m.started_at_ns = j->s.started_ns;
 	row->m.ended_at_ns = j->s.ended_ns;
+	row->m.preempt_at_ns = j->s.preempt_ns;
 	if (j->s.state == STORE_JOB_QUEUED) {
 		add_estimate(&row->m, j);
 	}

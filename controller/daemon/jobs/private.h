@@ -68,6 +68,7 @@ struct job {
 	bool retold;
 	int64_t told_before_ns;	/* 0: none */
 	char *why_later;	/* owned, or NULL */
+	bool end_told;		/* that it ends soon */
 };
 
 typedef VEC(struct job *) job_list;
@@ -88,6 +89,7 @@ struct jobs {
 	int64_t retry_ns;	/* monotonic: no change begins before; 0: at once */
 	int64_t change_ns;	/* that the change of a job takes at most, as seen so far */
 	int64_t began_ns;	/* monotonic: the one under way */
+	int64_t n_started, waited_ns;	/* as struct jobs_figures has them */
 };
 
 #define JOB_RETRY_NS ((int64_t)10 * 1000000000)	/* after what may pass by itself */
@@ -145,7 +147,8 @@ void jobs_drop_last(struct jobs *jobs);
 void job_move(struct job *j, enum store_job_state state, const char *problem);
 /* In the queue, from 1; 0 when it is not in it. */
 int job_position(const struct job *j);
-/* When its time is over, wall clock; 0: when it is released. A duration may be any number. */
+/* When its time is over, or it makes room, wall clock; 0: when it is released. A duration may be
+ * any number. */
 int64_t job_ends_ns(const struct job *j);
 /* Reads the list of the store. The errors of store_jobs; WEFT_EINVAL: one cannot be read. */
 int jobs_load(struct jobs *jobs, struct err *err);
@@ -233,6 +236,8 @@ bool *job_usable_hosts(const struct job_view *v, const struct job *j);
  * NULL on error. WEFT_EINFEASIBLE, WEFT_EHELD: not now; WEFT_EINVAL: the fabric lacks what it
  * names. */
 char *job_find_place(struct job_view *v, const struct job *j, struct err *err);
+/* Whether it has a place where all is free and works. WEFT_EINVAL. */
+int job_check_ever(const struct job *j, struct err *err);
 
 /* ---- jobs_circuits.c ---- */
 
@@ -277,6 +282,10 @@ void job_queue_drop(struct job_queue *q, int i);
 /* Each that still waits is told when it starts, as far as that is known; jobs_flush makes it
  * durable. Only job_queue_fini may follow. */
 void job_queue_tell(struct job_queue *q);
+
+/* Whether a job that has circuits may have them until then. WEFT_EINFEASIBLE: it would make others
+ * late that were told a start; the text says until when. */
+int job_check_longer(const struct job *j, int64_t end_ns, struct err *err);
 
 /* ---- jobs_repair.c ---- */
 

@@ -359,20 +359,44 @@ static void write_job_rates(const struct views *views, struct buf *b)
 		    "series of their own.", rows ? (int64_t)(rows->n - n) : 0);
 }
 
+/* How long jobs wait, and how much of the fabric they have. */
+static void write_queue(const struct views *views, const struct jobs_figures *j, struct buf *b)
+{
+	const struct model_fabric *f = apply_fabric(views->env->apply);
+	int sides = 0, used = 0;
+
+	for (int p = 0; f && p < f->n_ports; p++) {
+		const struct model_port *port = &f->ports[p];
+
+		sides += (port->tx_device >= 0) + (port->rx_device >= 0);
+		used += (port->tx_job >= 0) + (port->rx_job >= 0);
+	}
+	head(b, "weft_job_wait_seconds", "summary", "From request to start of the jobs of "
+	     "orchestrators that this weftd has started.");
+	buf_printf(b, "weft_job_wait_seconds_sum %.3f\nweft_job_wait_seconds_count %" PRId64 "\n",
+		   (double)j->waited_ns / NS_PER_S, j->started);
+	head(b, "weft_job_longest_wait_seconds", "gauge", "That a job waits in the queue already.");
+	buf_printf(b, "weft_job_longest_wait_seconds %.3f\n", (double)j->longest_ns / NS_PER_S);
+	head(b, "weft_port_utilisation_ratio", "gauge", "Part of all sides of hosts' ports with "
+	     "fibres that jobs have.");
+	buf_printf(b, "weft_port_utilisation_ratio %.6g\n", sides ? (double)used / sides : 0);
+}
+
 /* By state, and the worst gap of a schedule that is in use. */
 static void write_jobs(const struct views *views, struct buf *b)
 {
-	int n[STORE_JOB_FAILED + 1];
+	struct jobs_figures figures;
 	const struct job_rows *rows = job_status_rows(views->job_status);
 	double gap = 0;
 
-	jobs_count(views->jobs, n);
+	jobs_count(views->jobs, &figures);
 	head(b, "weft_jobs", "gauge", "Jobs of orchestrators, by state; of "
 	     "those that are over the ones that are remembered.");
 	for (int i = 0; i <= STORE_JOB_FAILED; i++) {
 		buf_printf(b, "weft_jobs{state=\"%s\"} %d\n",
-			   store_job_state_name((enum store_job_state)i), n[i]);
+			   store_job_state_name((enum store_job_state)i), figures.n[i]);
 	}
+	write_queue(views, &figures, b);
 	for (size_t i = 0; i < rows->n; i++) {
 		gap = rows->v[i]->gap > gap ? rows->v[i]->gap : gap;
 	}

@@ -91,6 +91,71 @@ static void tell_behind(void)
 	await(90, "and it runs in time", state_is("b", "running"));
 }
 
+/* What was told to others bounds a renewal; who does not renew is told before the end. */
+static void tell_renewed(void)
+{
+	struct command *watch = begin("watch --format json");
+
+	await(10, "a client watches", output_of(watch)[0]);
+	expect(0, "one runs", "job request a --duration 60s --nodes h0,h1 -c allgather --size 1MB");
+	expect(0, "it is renewed", "job renew a 70s");
+	weft("job request b --duration 60s " TWO "h1,h2");
+	await(5, "one waits for it", same(of("b", "estimate_kind"), "exact"));
+	expect(65, "now it is not", "job renew a 80s");
+	has_error("but says how long it could be", "others were told that they run then: job a may "
+		  "be kept until 20..-..-..T..:01:1");
+	expect(0, "the same again is nothing new", "job renew a 1s");
+	expect(65, "one that waits keeps the duration of its reservation", "job renew b 90s");
+	sim_sleep(58 * SIM_S);
+	check(!matches(output_of(watch), "job a ends at"), "nothing is said early");
+	await(10, "a tenth of its duration before the end it is told",
+	      matches(output_of(watch), "job a ends at "));
+	check(state_is("a", "running"), "while it runs");
+	await(20, "the other runs", state_is("b", "running"));
+	check(strcmp(of("a", "ended_at"), of("b", "started_at")) <= 0, "after its end");
+}
+
+/* As few jobs as will do make room, and have their grace. */
+static void tell_grace(void)
+{
+	struct command *watch = begin("watch --format json");
+
+	await(10, "a client watches", output_of(watch)[0]);
+	expect(65, "grace of one that makes no room", "job request x --grace 5s --count 2 -c "
+	       "allgather --size 1MB");
+	expect(0, "two", "job request a --priority -2 --preemptible --count 2 -c allgather "
+	       "--size 1MB");
+	expect(0, "two", "job request b --priority -2 --preemptible --count 2 -c allgather "
+	       "--size 1MB");
+	expect(0, "four", "job request c --priority -1 --preemptible --grace 20s --count 4 -c "
+	       "allgather --size 1MB");
+	weft("job request d --no-wait --duration 60s --count 4 -c allgather --size 1MB");
+	await(10, "one is told to make room, not two", matches(output_of(watch), "job c ends at "
+	      ".*: makes room for job d"));
+	check(state_is("a", "running") && state_is("b", "running") && state_is("c", "running") &&
+	      strcmp(of("c", "preempt_at"), "null") != 0, "and goes on meanwhile");
+	check(same(of("d", "estimate_kind"), "exact"), "the other is told when it runs");
+	crash_weftd();
+	await(10, "which a crash does not change", state_is("c", "running") &&
+	      strcmp(of("c", "preempt_at"), "null") != 0);
+	await(30, "and does", state_is("d", "running"));
+	check(state_is("c", "ended") && same(of("c", "problem"), "makes room for job d"),
+	      "when the grace is over");
+	check(state_is("a", "running") && state_is("b", "running"), "none else went");
+}
+
+/* What can never be is refused in the call. */
+static void tell_never(void)
+{
+	expect(0, "all hosts have jobs", "job request a --count 8 -c allgather --size 1MB");
+	expect(65, "more hosts than there are", "job request b --count 9 -c allgather --size 1MB");
+	has_error("says how many there are", "9 hosts are wanted, and there are 8");
+	expect(65, "more ports", "job request b --count 2 --ports 2 -c allgather --size 1MB");
+	expect(65, "more degree",
+	       "job request b --nodes h0,h1,h2,h3 -t 'Torus(2,2)' -c allgather --size 1MB");
+	check(same(ask("jobs.*.name", "job list --all"), "a"), "and no job was made of any");
+}
+
 static void (*words)(void);
 
 static void with_fabric(void)
@@ -120,8 +185,26 @@ static void run_behind(void)
 	begin_story(tell_behind);
 }
 
+static void run_renewed(void)
+{
+	begin_story(tell_renewed);
+}
+
+static void run_grace(void)
+{
+	begin_story(tell_grace);
+}
+
+static void run_never(void)
+{
+	begin_story(tell_never);
+}
+
 const struct story queue_stories[] = {
 	{ "queue-starved", "small jobs come for ever, and one of all hosts waits", run_starved },
 	{ "queue-behind", "what may pass a job that waits", run_behind },
+	{ "queue-renewed", "leases that are renewed, and that are not", run_renewed },
+	{ "queue-grace", "few make room, and have time to", run_grace },
+	{ "queue-never", "jobs that can never be", run_never },
 	{ 0 },
 };
