@@ -87,6 +87,15 @@ trees 'Prod(Cap(Ring(4),2),Ring(3))' allreduce 0.02 --objective bandwidth
 trees 'DgxA100(2,nvlink)' allgather 0.01 --objective bandwidth
 trees 'Mesh(4,4)' allreduce 0.05 --alpha 1us --size 1GiB --link-bandwidth 100Gbps
 trees 'DeBruijn(2,4)' allreduce 0.05 --alpha 1us --size 1GiB --link-bandwidth 100Gbps
+
+# Two boxes of sixteen dies (MI250), 1 MiB: batches by the links that carry them.
+boxes() { # COLLECTIVE MOST_NS
+	weft schedule make -t "$TOP/tests/data/two_boxes.txt" -c "$1" --alpha 0.5us --size 1MiB \
+		--link-bandwidth 8Gbps --format json >"$T/out" && (($(jq .time_ns "$T/out") <= $2))
+	tap "$1 of two boxes"
+}
+boxes allgather 9900
+boxes allreduce 19500
 weft schedule make -t 'Jellyfish(14,3,2)' -c allgather --pareto --format json \
 	--alpha 1us --size 1MiB --link-bandwidth 100Gbps >"$T/pareto"
 [[ $(jq '[.points | (map(.steps) | . == (sort | unique)), (map(.bandwidth_gap) | . == (sort | reverse | unique | reverse)),

@@ -175,6 +175,35 @@ done <<-END
 	64 92038
 END
 
+# Servers, joined by circuits: the digraph of a job's ranks.
+while read -r topology ports first second collective; do
+	mine || continue
+	cat >servers.yaml <<-YAML
+		weft: 1
+		fabric: servers
+		hosts:
+		  - { name: "a[0-1]", ports: "n[0-$((ports - 1))]", rate: 200Gbps, inside: "$first" }
+		  - { name: "b[0-1]", ports: "n[0-$((ports - 1))]", rate: 200Gbps, inside: "$second" }
+		switches:
+		  - { name: ocs, size: 32x32, driver: sim }
+		fibres:
+		  - { from: "a[0-1].n[0-$((ports - 1))]", to: "ocs.[1-$((2 * ports))]" }
+		  - { from: "b[0-1].n[0-$((ports - 1))]", to: "ocs.[17-$((16 + 2 * ports))]" }
+		jobs:
+		  - { name: j, nodes: all, collective: $collective, size: 48MB, topology: "$topology" }
+	YAML
+	weft topology build -f servers.yaml --job j -o topology.json >/dev/null &&
+		weft schedule make -t topology.json -c "$collective" --alpha 1us --size 48MB \
+			--link-bandwidth 8Gbps -o made.json >/dev/null &&
+		weft schedule export made.json --to json --flat -o flat.json >/dev/null &&
+		agree "$collective on servers of $first and $second" made.json flat.json ||
+		tap "$collective on servers of $first and $second: no schedule" 1
+done <<-END
+	Multi(K(4),2) 6 dgx-a100-nvlink dgx-a100-nvlink allreduce
+	Multi(Ring(4),2) 4 Cap(Star(4),300) Cap(Star(4),300) allreduce
+	Ring(4) 2 Cap(Star(4),300) dgx-a100 allgather
+END
+
 if mine; then
 	weft topology build 'Mesh(2,4)' -o mesh.json >/dev/null
 	jq '.limits = [{"cap": 1, "arcs": [0, 1, 2, 3]}, {"cap": 2, "arcs": [3, 7, 11, 12]}]' \
