@@ -107,6 +107,13 @@ expect 64 "a list and an objective" weft schedule make -t 'K(4)' -c allgather --
 expect 64 "tables and rates" weft schedule make -t 'K(4)' -c allgather --pareto --rate
 expect 65 "not of pairs" weft schedule make -t 'K(4)' -c all-to-all --pareto
 
+# Switches that copy and reduce only forward in schedules: said, and nothing of others.
+printf '%s\n' undirected 'switch 3 copy reduce' '0 3' '1 3' '2 3' >"$T/nvls.txt"
+weft schedule make -t "$T/nvls.txt" -c broadcast >"$T/out" 2>"$T/err"
+[[ $(<"$T/err") == "weft: switch 3 can copy and reduce: not supported in schedules, "* ]]
+tap "switches that copy: said"
+weft schedule make -t 'Star(3)' -c broadcast >"$T/out" 2>"$T/err" && [[ ! -s $T/err ]]
+tap "other switches: nothing is said"
 # Collectives with a root: T_B in M/B, and the bound of the digraph's cuts.
 rooted() { # TOPOLOGY COLLECTIVE ROOT STEPS FACTOR BOUND
 	weft schedule make --topology "$1" --collective "$2" --root "$3" \
