@@ -459,6 +459,7 @@ $(B)/weftd: $(B)/weft
 endif
 $(foreach p,$(notdir $(PROGRAMS)) weft-frontiers,$(if $(filter small/weftd,$(MODE)/$(p)),,$(eval $(call program_rules,$(p)))))
 $(B)/obj/collective/finder/table.o: collective/finder/frontiers.txt
+$(B)/obj/collective/finder/small_groups.o: collective/finder/small_groups.txt
 
 # Preloaded into programs of MPI: it has in it what it needs of the rooms.
 PRELOAD := $(B)/libweft_mpi.so

@@ -292,5 +292,7 @@ void finder_add_permutations(int n, struct rng *rng, struct finder_groups *out)
 {
 	add_linear(n, out);
 	add_symmetric(n, out);
-	add_subgroups(n, rng, out);
+	if (!finder_add_small(n, out)) {
+		add_subgroups(n, rng, out);
+	}
 }

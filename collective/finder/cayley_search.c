@@ -52,6 +52,7 @@ struct finder_cayley_search {
 	int slots;
 	int farthest[MAX_DEPTH];	/* most nodes that a set reached within so many steps */
 	int64_t other_visits, max_visits;
+	struct finder_cayley *near;	/* of the fewest steps, balanced or not */
 	struct arrays arrays;
 };
 
@@ -288,6 +289,43 @@ static bool change_unit(struct finder_cayley_search *s, int *i)
 	return true;
 }
 
+static void save(const struct finder_cayley_search *s, struct finder_cayley *out)
+{
+	out->g = *s->g;
+	out->both = s->both;
+	out->steps = s->levels.deepest;
+	out->n_letters = 0;
+	for (int i = 0; i < s->units; i++) {
+		for (int m = 0; m < s->unit[i].size; m++) {
+			int64_t x = s->unit[i].letter[m];
+			int k = out->n_letters;
+
+			if (s->both && s->inverse[x] < x) {
+				continue;
+			}
+			for (; k > 0 && out->letter[k - 1] > x; k--) {
+				out->letter[k] = out->letter[k - 1];
+			}
+			out->letter[k] = x;
+			out->n_letters++;
+		}
+	}
+}
+
+/* A set of all nodes within the depth that is not balanced may still be the one of the fewest
+ * steps. One way line graphs are nearer to balance in as few. */
+static void note_near(struct finder_cayley_search *s, int64_t cost)
+{
+	struct finder_cayley *near = s->near;
+	int steps = s->levels.deepest;
+
+	if (s->both && cost >> 32 == 0 &&
+	    (steps < near->steps || (steps == near->steps && cost < near->excess))) {
+		save(s, near);
+		near->excess = cost;
+	}
+}
+
 /* From a random set, change after change. True: a balanced one is there. */
 static bool episode(struct finder_cayley_search *s, int depth)
 {
@@ -298,11 +336,13 @@ static bool episode(struct finder_cayley_search *s, int depth)
 		return false;
 	}
 	cost = cost_of(s, depth, (int64_t)s->n << 32);
+	note_near(s, cost);
 	while (cost > 0 && stale < STALE && visits(s) < s->max_visits) {
 		if (!change_unit(s, &i)) {
 			return false;
 		}
 		changed = cost_of(s, depth, cost);
+		note_near(s, changed);
 		stale = changed < cost ? 0 : stale + 1;
 		if (changed > cost) {
 			s->unit[i] = s->kept;
@@ -407,29 +447,6 @@ static int easy_steps(struct finder_cayley_search *s, const struct finder_groups
 
 /* ---- the search ---- */
 
-static void save(const struct finder_cayley_search *s, struct finder_cayley *out)
-{
-	out->g = *s->g;
-	out->both = s->both;
-	out->steps = s->levels.deepest;
-	out->n_letters = 0;
-	for (int i = 0; i < s->units; i++) {
-		for (int m = 0; m < s->unit[i].size; m++) {
-			int64_t x = s->unit[i].letter[m];
-			int k = out->n_letters;
-
-			if (s->both && s->inverse[x] < x) {
-				continue;
-			}
-			for (; k > 0 && out->letter[k - 1] > x; k--) {
-				out->letter[k] = out->letter[k - 1];
-			}
-			out->letter[k] = x;
-			out->n_letters++;
-		}
-	}
-}
-
 /* A diameter to aim at, from one at which some set reached most nodes to `most`: the last half of
  * the time where these are few, else rather the first. */
 static int choose_depth(struct finder_cayley_search *s, int bound, int most)
@@ -513,11 +530,17 @@ static int64_t distances(struct finder_cayley_search *s)
 	return sum;
 }
 
+/* out[FINDER_NEAR_KEPT] stays in order. */
 static void offer(const struct finder_cayley_search *s, int64_t sum, struct finder_cayley *out)
 {
-	if (sum < out->distances) {
-		out->distances = sum;
-		save(s, out);
+	int at = FINDER_NEAR_KEPT;
+
+	for (; at > 0 && sum < out[at - 1].distances; at--) {
+	}
+	if (at < FINDER_NEAR_KEPT) {
+		memmove(out + at + 1, out + at, (size_t)(FINDER_NEAR_KEPT - 1 - at) * sizeof(*out));
+		out[at].distances = sum;
+		save(s, &out[at]);
 	}
 }
 
@@ -531,10 +554,9 @@ static void climb(struct finder_cayley_search *s, struct finder_cayley *out)
 		return;
 	}
 	sum = distances(s);
-	offer(s, sum, out);
 	for (int stale = 0; stale < 2 * STALE && visits(s) < s->max_visits; stale++) {
 		if (!change_unit(s, &i)) {
-			return;
+			break;
 		}
 		changed = distances(s);
 		if (changed > sum) {
@@ -544,8 +566,8 @@ static void climb(struct finder_cayley_search *s, struct finder_cayley *out)
 		}
 		stale = changed < sum ? 0 : stale;
 		sum = changed;
-		offer(s, sum, out);
 	}
+	offer(s, sum, out);
 }
 
 /* ---- room, and the calls ---- */
@@ -574,10 +596,11 @@ static bool can_search(int n, int ports)
 }
 
 void finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound, uint64_t seed,
-			  int64_t max_visits, struct finder_cayley *out)
+			  int64_t max_visits, struct finder_cayley *out,
+			  struct finder_cayley *near)
 {
 	struct finder_cayley_search s = { .n = n, .d = ports, .both = aim == FINDER_CAYLEY_BOTH,
-					  .lines = aim == FINDER_CAYLEY_LINES,
+					  .lines = aim == FINDER_CAYLEY_LINES, .near = near,
 					  .max_visits = max_visits };
 	struct finder_groups groups = { 0 };
 

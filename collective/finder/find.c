@@ -90,8 +90,24 @@ static int steps_to_beat(const struct coll_finder *f, const struct finder_candid
 		       ? f->below : least;
 }
 
-/* The best Cayley graph of a search, of fewer steps than `below`. Its figures are proven like
- * those of bounds. */
+/* Loads of (n - 1 + excess) / n at most: its figures are proven like those of bounds. */
+static void keep_cayley(struct coll_finder *f, struct finder_candidates *set, int n,
+			const struct finder_cayley *found)
+{
+	struct finder_candidate c = finder_at_bound(n, found->steps);
+	struct buf text = { 0 };
+
+	c.exact = false;
+	c.gather = c.scatter = finder_ratio(n - 1 + found->excess, n);
+	topo_cayley_write(&found->g, found->both, found->letter, found->n_letters, &text);
+	if (finder_name(&c, "%s", buf_cstr(&text))) {
+		finder_keep(f, set, &c);
+	}
+	buf_fini(&text);
+}
+
+/* The best Cayley graph of a search, of fewer steps than `below`; for the nodes that are asked for
+ * one of fewer steps still, not at the bound. */
 static void add_cayley(struct coll_finder *f, struct finder_candidates *set, int n, int d,
 		       enum finder_cayley_aim aim, int below)
 {
@@ -101,24 +117,19 @@ static void add_cayley(struct coll_finder *f, struct finder_candidates *set, int
 	int times = (sets > COLL_FINDER_SETS ? sets / COLL_FINDER_SETS : 1) *
 		    (f->q->n > LARGE ? 3 : 1);
 	int64_t most = (int64_t)CAYLEY_VISITS * times / f->q->n * n;
-	int64_t visits = sets * work * 8;
-	struct finder_cayley found = { .steps = below };
-	struct finder_candidate c;
-	struct buf text = { 0 };
+	int64_t visits = sets * work * 16;
+	struct finder_cayley found = { .steps = below }, near = { .steps = below };
 
 	/* Bases of expansions, of which there may be many, get their share. */
 	visits = visits < most ? visits : most;
-	finder_cayley_search(n, d, aim, coll_moore_steps(n, d, both), f->q->seed, visits, &found);
-	if (found.steps == below) {
-		return;
+	finder_cayley_search(n, d, aim, coll_moore_steps(n, d, both), f->q->seed, visits, &found,
+			     &near);
+	if (found.steps < below) {
+		keep_cayley(f, set, n, &found);
 	}
-	c = finder_at_bound(n, found.steps);
-	c.exact = false;
-	topo_cayley_write(&found.g, both, found.letter, found.n_letters, &text);
-	if (finder_name(&c, "%s", buf_cstr(&text))) {
-		finder_keep(f, set, &c);
+	if (near.steps < found.steps && n == f->q->n && d == f->q->degree) {
+		keep_cayley(f, set, n, &near);
 	}
-	buf_fini(&text);
 }
 
 static void add_optimal(struct coll_finder *f, struct finder_candidates *set, int n, int d,

@@ -24,9 +24,9 @@
 #define CIRCULANT_OFFSETS 512
 #define MAX_EXPR 192
 /* Neighbours looked up in the search for least distances: so many times nodes by arcs, and at most
- * a quarter of a second. */
-#define NEAR_VISITS 1000
-#define MAX_NEAR_VISITS 100000000
+ * half a second. */
+#define NEAR_VISITS 2000
+#define MAX_NEAR_VISITS 200000000
 
 struct finder_flow_search {
 	const struct coll_flow_query *q;
@@ -230,17 +230,22 @@ static void consider_near(struct finder_flow_search *s)
 {
 	int n = s->q->n, d = s->q->degree;
 	bool both = s->q->bidirectional;
-	struct finder_cayley found = { .distances = INT64_MAX };
+	struct finder_cayley *found = x_new(FINDER_NEAR_KEPT, sizeof(*found));
 	int64_t visits = (int64_t)NEAR_VISITS * n * n * d;
 	struct buf text = { 0 };
 
+	for (int i = 0; i < FINDER_NEAR_KEPT; i++) {
+		found[i].distances = INT64_MAX;
+	}
 	visits = visits < MAX_NEAR_VISITS ? visits : MAX_NEAR_VISITS;
-	finder_cayley_near(n, d, both, coll_moore_steps(n, d, both), visits, &found);
-	if (found.distances < INT64_MAX) {
-		topo_cayley_write(&found.g, both, found.letter, found.n_letters, &text);
+	finder_cayley_near(n, d, both, coll_moore_steps(n, d, both), visits, found);
+	for (int i = 0; i < FINDER_NEAR_KEPT && found[i].distances < INT64_MAX; i++) {
+		buf_reset(&text);
+		topo_cayley_write(&found[i].g, both, found[i].letter, found[i].n_letters, &text);
 		consider(s, buf_cstr(&text));
 	}
 	buf_fini(&text);
+	free(found);
 }
 
 /* What serves the other collectives is near in hops, too. */

@@ -21,7 +21,7 @@
 #include "lib/base/vec.h"
 #include "topology/topology.h"
 
-#define FINDER_MAX_EXPR 512
+#define FINDER_MAX_EXPR 1024
 /* Flows of a source on an arc up to which shortest-path expanders are formed for an all-to-all, and
  * flows solved only to choose by: more take seconds, and hardly gain. */
 #define FINDER_MANY_FLOWS (1 << 21)
@@ -162,7 +162,7 @@ bool finder_name_circulant(struct finder_candidate *k, const struct finder_circu
 /* ---- Cayley graphs ---- */
 
 #define FINDER_CAYLEY_MAX_PORTS 16
-#define FINDER_BALANCED_MAX_PORTS 10	/* where sets of arcs are gone through: 2^ports */
+#define FINDER_BALANCED_MAX_PORTS 12	/* where sets of arcs are gone through: 2^ports */
 
 struct finder_group {
 	struct topo_cayley_group g;
@@ -186,6 +186,10 @@ void finder_groups_fini(struct finder_groups *groups);
  * that are neither products of cyclic groups nor of vectors by a cyclic one.
  * Deterministic. */
 void finder_add_permutations(int n, struct rng *rng, struct finder_groups *out);
+
+/* Adds all groups of n elements that do not commute, as far as the table of small groups has them
+ * (small_groups.c); false: none of that order. O(bytes of the table). */
+bool finder_add_small(int n, struct finder_groups *out);
 
 /* Whether a group of n elements need not be cyclic, or not even abelian; the lists above have
  * one that is not abelian whenever there is one. T. Szele, Comment. Math. Helv. 20 (1947);
@@ -223,6 +227,7 @@ struct finder_cayley {
 	int n_letters;
 	int steps;		/* of a phase; INT_MAX: nothing found */
 	int64_t distances;	/* sum from a node to all; INT64_MAX: nothing found */
+	int64_t excess;		/* of loads above the bound, as finder_levels_imbalance has it */
 };
 
 enum finder_cayley_aim {
@@ -236,17 +241,21 @@ enum finder_cayley_aim {
  * meets the bandwidth bound in all-gathers and reduce-scatters, in as few steps as possible; none
  * takes fewer than `bound`. out->steps tells what is to be beaten, INT_MAX: nothing; *out is left
  * as it is when nothing of fewer steps is found, or ports are not in
- * 2..FINDER_BALANCED_MAX_PORTS. Ends after max_visits lookups of a neighbour (some ns each).
- * Deterministic; every seed gives another sequence of sets.
+ * 2..FINDER_BALANCED_MAX_PORTS. *near: with inverses the one of the fewest steps that was met, and
+ * then of the least excess, where these are fewer than near->steps. Ends after max_visits lookups
+ * of a neighbour (some ns each). Deterministic; every seed gives another sequence of sets.
  */
 void finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound, uint64_t seed,
-			  int64_t max_visits, struct finder_cayley *out);
+			  int64_t max_visits, struct finder_cayley *out,
+			  struct finder_cayley *near);
 
 /*
  * The same for the least sum of distances, from which the rate of an all-to-all follows where all
- * nodes are alike; `bound` are Moore's steps, ports 2..FINDER_CAYLEY_MAX_PORTS. *out is left as it
- * is unless there are less than out->distances.
+ * nodes are alike; `bound` are Moore's steps, ports 2..FINDER_CAYLEY_MAX_PORTS. Into
+ * out[FINDER_NEAR_KEPT] the best by distances, each of another climb, as graphs of equal sums
+ * differ in how evenly arcs are used; what is not below the distances there leaves it as it is.
  */
+#define FINDER_NEAR_KEPT 4
 void finder_cayley_near(int n, int ports, bool both, int bound, int64_t max_visits,
 			struct finder_cayley *out);
 

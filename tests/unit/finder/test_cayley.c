@@ -12,6 +12,8 @@
 
 #include "collective/bfb/bfb.h"
 #include "collective/finder/private.h"
+#include "lib/base/alloc.h"
+#include "lib/base/file.h"
 #include "tests/unit/schedule/common.h"
 
 static struct topo *build(const struct topo_cayley_group *g, bool both, const int64_t *letters,
@@ -43,10 +45,31 @@ static bool meets(const struct topo *t, int n, int *steps)
 	return equal;
 }
 
+/* What is of fewer steps though not balanced has these steps, and no more T_B than is said. */
+static void check_near(const struct finder_cayley *near, int n, int d)
+{
+	struct topo *t = build(&near->g, true, near->letter, near->n_letters, false);
+	struct err err = { 0 };
+	mpq_t factor, most;
+	int steps;
+
+	mpq_inits(factor, most, NULL);
+	must(coll_bfb_factor(COLL_ALLGATHER, t, &steps, factor, &err), &err);
+	rat_set(most, n - 1 + near->excess, n);
+	assert_true(near->both);
+	assert_int_equal(steps, near->steps);
+	assert_int_equal(topo_regular_degree(t), d);
+	assert_true(mpq_cmp(factor, most) <= 0);
+	rat_set(most, n - 1, n);
+	assert_true(mpq_cmp(factor, most) > 0);
+	mpq_clears(factor, most, NULL);
+	topo_free(t);
+}
+
 static struct finder_cayley look(int n, int d, enum finder_cayley_aim aim, uint64_t seed,
 				 int64_t visits, int beat)
 {
-	struct finder_cayley out;
+	struct finder_cayley out, near = { .steps = beat };
 	struct err err = { 0 };
 	int bound = 0;
 
@@ -56,8 +79,11 @@ static struct finder_cayley look(int n, int d, enum finder_cayley_aim aim, uint6
 		level *= d;
 		bound++;
 	}
-	finder_cayley_search(n, d, aim, bound, seed, visits, &out);
+	finder_cayley_search(n, d, aim, bound, seed, visits, &out, &near);
 	must(0, &err);
+	if (near.steps < out.steps) {
+		check_near(&near, n, d);
+	}
 	return out;
 }
 
@@ -232,7 +258,7 @@ static void test_near(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct finder_cayley out[2];
+		static struct finder_cayley out[2][FINDER_NEAR_KEPT];
 		int32_t dist[96];
 		struct topo *t;
 		int64_t sum = 0;
@@ -240,10 +266,15 @@ static void test_near(void **state)
 
 		for (int k = 0; k < 2; k++) {
 			memset(&out[k], 0, sizeof(out[k]));
-			out[k].distances = INT64_MAX;
-			finder_cayley_near(n, rows[i].d, rows[i].both, bound, 3000000, &out[k]);
+			for (int m = 0; m < FINDER_NEAR_KEPT; m++) {
+				out[k][m].distances = INT64_MAX;
+			}
+			finder_cayley_near(n, rows[i].d, rows[i].both, bound, 3000000, out[k]);
 		}
-		t = build(&out[0].g, rows[i].both, out[0].letter, out[0].n_letters, false);
+		for (int m = 1; m < FINDER_NEAR_KEPT; m++) {
+			assert_true(out[0][m].distances >= out[0][m - 1].distances);
+		}
+		t = build(&out[0]->g, rows[i].both, out[0]->letter, out[0]->n_letters, false);
 		topo_bfs(t, n / 2, dist);
 		for (int v = 0; v < n; v++) {
 			sum += dist[v];
@@ -251,9 +282,9 @@ static void test_near(void **state)
 		assert_int_equal(topo_n(t), n);
 		assert_int_equal(topo_max_degree(t), rows[i].d);
 		assert_int_equal(topo_is_symmetric(t), rows[i].both);
-		assert_int_equal(sum, out[0].distances);
+		assert_int_equal(sum, out[0]->distances);
 		assert_in_range(sum, 1, rows[i].most);
-		assert_memory_equal(out[0].letter, out[1].letter, sizeof(out[0].letter));
+		assert_memory_equal(out[0], out[1], sizeof(out[0]));
 		topo_free(t);
 	}
 }
@@ -350,6 +381,85 @@ static void test_permutations(void **state)
 	}
 }
 
+/* By multiplying images from the identity on, not by the chain: n elements, not all commute. */
+static void assert_rebuilt(const struct topo_cayley_group *g, int n)
+{
+	uint8_t (*image)[TOPO_CAYLEY_MAX_POINTS] = x_new((size_t)n + 1, sizeof(*image));
+	int found = 1, points = g->chain.points;
+	bool commute = true;
+
+	for (int k = 0; k < points; k++) {
+		image[0][k] = (uint8_t)k;
+	}
+	for (int at = 0; at < found; at++) {
+		for (int m = 0; m < TOPO_CAYLEY_MAX_MOVES; m++) {
+			const uint8_t *by = g->chain.move[m];
+			int there = 0;
+
+			if (by[0] == by[1]) {
+				continue;	/* no move */
+			}
+			for (int k = 0; k < points; k++) {
+				image[found][k] = by[image[at][k]];
+			}
+			for (int k = 0; k < points && at > 0; k++) {
+				commute &= image[found][k] == image[at][by[k]];
+			}
+			while (memcmp(image[there], image[found], (size_t)points) != 0) {
+				there++;
+			}
+			found += there == found;
+			assert_true(found <= n);
+		}
+	}
+	assert_int_equal(found, n);
+	assert_false(commute);
+	free(image);
+}
+
+/* The table of small groups: as many as there are, less those that commute; every word one of its
+ * order; those of up to 100 elements rebuilt from their generators, not all of which commute. */
+static void test_small_groups(void **state)
+{
+	static const struct { int n, groups; } rows[] = {
+		{ 6, 1 }, { 8, 2 }, { 12, 3 }, { 16, 9 }, { 24, 12 }, { 32, 44 }, { 36, 10 },
+		{ 48, 47 }, { 60, 11 }, { 72, 44 }, { 100, 12 }, { 120, 44 },
+	};
+	struct finder_groups all = { 0 };
+	char *text = NULL;
+	int words = 0;
+	size_t len;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct finder_groups groups = { 0 };
+
+		assert_true(finder_add_small(rows[i].n, &groups));
+		assert_int_equal(groups.n, rows[i].groups);
+		vec_fini(&groups);
+	}
+	assert_int_equal(file_read("collective/finder/small_groups.txt", 400000, &text, &len, NULL),
+			 0);
+	for (size_t i = 0; i < len; i++) {
+		words += text[i] == ' ';
+	}
+	free(text);
+	for (int n = 2; n < 1024; n++) {
+		bool some;
+
+		all.n = 0;
+		some = finder_add_small(n, &all);
+		assert_int_equal(some, all.n > 0);
+		words -= (int)all.n;
+		for (size_t i = 0; i < all.n && n <= 100; i++) {
+			assert_rebuilt(&all.v[i].g, n);
+		}
+	}
+	assert_int_equal(words, 0);
+	assert_false(finder_add_small(65520, &all));
+	vec_fini(&all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +471,7 @@ int main(void)
 		cmocka_unit_test(test_groups_of),
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_permutations),
+		cmocka_unit_test(test_small_groups),
 	};
 
 	return cmocka_run_group_tests_name("finder/cayley", tests, NULL, NULL);
