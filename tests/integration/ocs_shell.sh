@@ -53,6 +53,15 @@ expect 0 "its output for another input" login bed "config ocs cross-connect add 
 expect 1 "an output of another" login bed "config ocs cross-connect add 11A-2B update"
 holds 0,8 10,2 1,9 9,1
 tap "  is not taken, and its own stays"
+control ocs0 "fault refuse-port=i11" >/dev/null
+login bed "config ocs cross-connect add 12A-3B update" >"$T/out" 2>"$T/err"
+[[ $? != 0 && ! -s $T/out ]]
+tap "what the switch refuses"
+holds 0,8 10,2 1,9 9,1
+tap "  leaves what was to make way for it"
+control ocs0 clear >/dev/null
+expect 0 "its circuits" login bed "show ocs cross-connect config"
+has out "  with that" '^11A-3B'
 for bad in "" "sh" "show version; reboot" "show ocs cross-connect config; id" "config ocs cross-connect add 9A-3B;id" \
 	"config ocs cross-connect add \$(id) update" "config ocs cross-connect add 1A-2B overwrite" "config ocs cross-connect add 1A-2A" \
 	"config ocs cross-connect add 1A-2B update now" "config ocs cross-connect delete" "sudo" "config reload -y"; do

@@ -197,31 +197,30 @@ static bool leads_to(const Weft__V1__Job *j, const char *port)
 	return j->n_circuits == 1 && strcmp(j->circuits[0]->to, port) == 0;
 }
 
-/* A circuit of the login that leads to the output goes; how many. */
-static int clear_output(struct ocs_shell *s, int out, struct err *err)
+/* The circuit of the login that leads to the output; "": none. */
+static void find_own(struct ocs_shell *s, int out, char found[CONF_MAX_NAME + 1])
 {
 	Weft__V1__ListJobsResponse *m = NULL;
 	const size_t len = strlen(s->group);
 	char end[2 * CONF_MAX_NAME];
-	int n = 0, r = list_jobs(s, "", end_of(s, "out", out, end), &m, err);
+	const int r = list_jobs(s, "", end_of(s, "out", out, end), &m, &(struct err){ 0 });
 
-	for (size_t i = 0; r == 0 && i < m->n_jobs; i++) {
+	found[0] = '\0';
+	for (size_t i = 0; r == 0 && i < m->n_jobs && !found[0]; i++) {
 		const char *name = m->jobs[i]->name;
 		char own[CONF_MAX_NAME + 1];
 
 		if (strncmp(name, s->group, len) == 0 && name[len] == '-' &&
 		    strcmp(name, name_of(s, atoi(name + len + 1), own)) == 0 &&
 		    leads_to(m->jobs[i], m->port)) {
-			r = release(s, name, err);
-			n++;
+			snprintf(found, CONF_MAX_NAME + 1, "%s", name);
 		}
 	}
 	rpc_free_message(m ? &m->base : NULL);
-	return r ? r : n;
 }
 
 /* Done only when the switch was seen to have it. */
-static int request(struct ocs_shell *s, int in, int out, bool update, struct err *err)
+static int request(struct ocs_shell *s, int in, int out, bool update, char *own, struct err *err)
 {
 	Weft__V1__RequestJobRequest q = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
 	Weft__V1__CircuitEnds ends = WEFT__V1__CIRCUIT_ENDS__INIT, *list = &ends;
@@ -236,6 +235,8 @@ static int request(struct ocs_shell *s, int in, int out, bool update, struct err
 	q.circuits = &list;
 	q.n_circuits = 1;
 	q.replace = update;
+	q.replaces = &own;
+	q.n_replaces = own[0] != '\0' && strcmp(own, name) != 0;
 	q.no_queue = true;
 	r = cli_follow_job(s->c, JOBS_METHOD("RequestJob"), &q.base, &last, NULL, err);
 	if (r == 0 && (!last || last->state != WEFT__V1__JOB_STATE__JOB_STATE_RUNNING ||
@@ -252,39 +253,24 @@ static int say(const char *what, struct err *err)
 	return cli_print_bytes(what, strlen(what), err);
 }
 
-/* Whether a message about a port, which it begins with, is about the output's. */
-static bool is_output(struct ocs_shell *s, int out, const char *msg)
-{
-	Weft__V1__ListJobsResponse *m = NULL;
-	char end[2 * CONF_MAX_NAME];
-	bool is;
-
-	is = list_jobs(s, "", end_of(s, "out", out, end), &m, &(struct err){ 0 }) == 0 &&
-	     strlen(m->port) == strcspn(msg, " ") &&
-	     strncmp(msg, m->port, strlen(m->port)) == 0;
-	rpc_free_message(m ? &m->base : NULL);
-	return is;
-}
-
-/* With `update`, as at the switch, circuits of the login make way. That of the input is replaced by
- * the request; weftd looks at the input first, so that when it says that the output is held, the
- * circuit will be once that is free. */
+/* With `update`, as at the switch, circuits of the login make way, of the input and of the output:
+ * in one change, so that they stay if it cannot be made. */
 static int add(struct ocs_shell *s, struct err *err)
 {
 	const char *mode = s->n > 5 ? s->word[5] : "update";
 	const bool update = strcmp(mode, "update") == 0;
+	char own[CONF_MAX_NAME + 1] = "";
 	int in, out, r = read_pair(s->word[4], &in, &out, err);
 
 	if (r == 0 && !update && strcmp(mode, "safe") != 0) {
 		r = err_set(err, WEFT_EUNSUPPORTED, "mode %.40s would take the ports of others",
 			    mode);
 	}
-	if (r == 0) {
-		r = request(s, in, out, update, err);
+	if (r == 0 && update) {
+		find_own(s, out, own);
 	}
-	if (r == WEFT_EHELD && update && is_output(s, out, err->msg) &&
-	    clear_output(s, out, &(struct err){ 0 }) > 0) {
-		r = request(s, in, out, true, err);
+	if (r == 0) {
+		r = request(s, in, out, update, own, err);
 	}
 	return r ? r : say("Add cross-connect succeeded\n", err);
 }

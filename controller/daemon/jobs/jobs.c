@@ -109,6 +109,16 @@ struct job *jobs_find(const struct jobs *jobs, const char *name)
 	return NULL;
 }
 
+bool replaces_job(const Weft__V1__RequestJobRequest *q, const char *name, const char *other)
+{
+	bool found = q->replace && strcmp(name, other) == 0;
+
+	for (size_t i = 0; i < q->n_replaces && !found; i++) {
+		found = strcmp(q->replaces[i], other) == 0;
+	}
+	return found;
+}
+
 struct job *job_replacement(const struct job *j)
 {
 	for (size_t i = j->jobs->v.n; i-- > 0;) {
@@ -117,7 +127,7 @@ struct job *job_replacement(const struct job *j)
 		if (o->s.id <= j->s.id) {
 			break;
 		}
-		if (o->req->replace && job_lives(o) && strcmp(o->s.name, j->s.name) == 0) {
+		if (job_lives(o) && replaces_job(o->req, o->s.name, j->s.name)) {
 			return o;
 		}
 	}

@@ -448,12 +448,18 @@ static bool handle_no_place(struct jobs *jobs, struct job_view *v, struct job *j
 	return false;
 }
 
-/* One that is to have its place first has not come to rest. */
+/* One in whose place it is to be has not come to rest. */
 static bool waits_for_former(const struct job *j)
 {
-	const struct job *o = j->req->replace ? jobs_find(j->jobs, j->s.name) : NULL;
+	bool waits = false;
 
-	return o && o != j && o->s.state != STORE_JOB_RUNNING;
+	for (size_t i = 0; i < j->jobs->v.n && !waits; i++) {
+		const struct job *o = j->jobs->v.v[i];
+
+		waits = o->s.id < j->s.id && job_lives(o) && o->s.state != STORE_JOB_RUNNING &&
+			replaces_job(j->req, j->s.name, o->s.name);
+	}
+	return waits;
 }
 
 /* It has its place, and goes into the change that begins. */

@@ -47,6 +47,7 @@ struct side_search {
 	struct job_view *v;
 	const struct jobs *jobs;
 	const char *name;
+	const Weft__V1__RequestJobRequest *q;
 	bool *seen;		/* [2 ports] sides of the request so far */
 	job_list *holders;
 };
@@ -114,7 +115,7 @@ static int check_side(int port, bool tx, void *arg, struct err *err)
 			       tx ? "sends" : "receives");
 	}
 	*seen = true;
-	if (holder && strcmp(holder, s->name) != 0) {
+	if (holder && strcmp(holder, s->name) != 0 && !replaces_job(s->q, s->name, holder)) {
 		return refuse_held(s->jobs, name, holder, err);
 	}
 	return drain_check_port(s->jobs->drain, s->v->f, port, err) ? err->code = WEFT_EINFEASIBLE
@@ -146,7 +147,7 @@ static int check_possible(const struct model_fabric *f, const Weft__V1__RequestJ
 int circuits_check(struct job_view *v, const struct jobs *jobs, const char *name,
 		   const Weft__V1__RequestJobRequest *q, struct err *err)
 {
-	struct side_search s = { .v = v, .jobs = jobs, .name = name };
+	struct side_search s = { .v = v, .jobs = jobs, .name = name, .q = q };
 	int r = check_possible(v->f, q, err);
 
 	if (r) {

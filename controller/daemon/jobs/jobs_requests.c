@@ -82,9 +82,9 @@ static int check_kind(const Weft__V1__RequestJobRequest *q, struct err *err)
 		return err_set(err, WEFT_EINVAL, "circuits: a job of circuits has no hosts, "
 			       "collective, ports or repair beside them");
 	}
-	if (q->n_circuits == 0 && (q->replace || q->partial || q->mode)) {
-		return err_set(err, WEFT_EINVAL, "replace, partial and mode are for circuits, and "
-			       "there are none");
+	if (q->n_circuits == 0 && (q->replace || q->n_replaces || q->partial || q->mode)) {
+		return err_set(err, WEFT_EINVAL, "replace, replaces, partial and mode are for "
+			       "circuits, and there are none");
 	}
 	if (q->replace && !q->name[0]) {
 		return err_set(err, WEFT_EINVAL, "replace: name is empty");
@@ -226,11 +226,28 @@ static int check_now(struct jobs *jobs, const Weft__V1__RequestJobRequest *q, st
 	return r == WEFT_EINVAL || (q->no_queue && !(takes && r == WEFT_EHELD)) ? r : 0;
 }
 
+/* They are circuits of his. */
+static int check_replaced(const struct jobs *jobs, struct rpc_call *call,
+			  const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < jobs->v.n && r == 0; i++) {
+		const struct job *j = jobs->v.v[i];
+
+		if (!job_lives(j) || !replaces_job(q, q->name, j->s.name)) {
+			continue;
+		}
+		r = j->req->n_circuits > 0 ? check_owner(j, call, err) :
+		    err_set(err, WEFT_EINVAL, "replaces: job %s is not of circuits", j->s.name);
+	}
+	return r;
+}
+
 /* Everything that would never do is refused here, and what may do later is queued. */
 static int check_request(struct jobs *jobs, struct rpc_call *call,
 			 const Weft__V1__RequestJobRequest *q, struct err *err)
 {
-	const struct job *old = q->replace ? jobs_find(jobs, q->name) : NULL;
 	size_t living = 0;
 	int r;
 
@@ -242,7 +259,7 @@ static int check_request(struct jobs *jobs, struct rpc_call *call,
 	}
 	if ((r = check_kind(q, err)) ||
 	    (q->name[0] && (r = check_name(jobs, q->name, q->replace, err))) ||
-	    (old && (r = check_owner(old, call, err))) ||
+	    (r = check_replaced(jobs, call, q, err)) ||
 	    (q->mode == WEFT__V1__MODE__MODE_UPDATE &&
 	     (r = access_need(jobs->env->access, rpc_call_peer(call), ACCESS_OPERATOR,
 			      "mode update", err)))) {
@@ -357,14 +374,14 @@ static struct job *find_there(const struct jobs *jobs, struct rpc_call *call,
 	return NULL;
 }
 
-/* Those of the name that have not begun are not what is wanted any more. */
+/* Those in whose place it is that have not begun are not what is wanted any more. */
 static void end_replaced(const struct jobs *jobs, const struct job *by)
 {
-	for (size_t i = 0; i < jobs->v.n && by->req->replace; i++) {
+	for (size_t i = 0; i < jobs->v.n; i++) {
 		struct job *j = jobs->v.v[i];
 
 		if (j != by && j->s.state == STORE_JOB_QUEUED &&
-		    strcmp(j->s.name, by->s.name) == 0) {
+		    replaces_job(by->req, by->s.name, j->s.name)) {
 			job_move(j, STORE_JOB_ENDED, "replaced before it began");
 		}
 	}

@@ -135,7 +135,9 @@ static inline bool job_may_wait(int rc)
 
 /* The oldest living job of this name, or NULL: one that is to replace it has it too. */
 struct job *jobs_find(const struct jobs *jobs, const char *name);
-/* One of the same name that has its change under way or is to have it, or NULL. */
+/* Whether a request of this name takes the place of circuits of that one. */
+bool replaces_job(const Weft__V1__RequestJobRequest *q, const char *name, const char *other);
+/* The one in its place that has its change under way or is to have it, or NULL. */
 struct job *job_replacement(const struct job *j);
 /* Adds a job at the end of the list, as one that has all its circuits until planning
  * says otherwise. Takes s over, also on error. */
