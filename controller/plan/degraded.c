@@ -95,6 +95,23 @@ uint64_t plan_failed_circuits(const struct model_fabric *fabric, const struct pl
 	return hash;
 }
 
+uint64_t plan_failed_ports(const struct model_fabric *fabric, const struct plan_base *base)
+{
+	uint64_t hash = 0;
+
+	for (int d = 0; d < fabric->n_devices; d++) {
+		const struct plan_light *seen = &base->observed[d];
+
+		for (int i = 0; seen->known && i < seen->n_bad_in; i++) {
+			hash = mix(mix(hash + 1, d), seen->bad_in[i]);
+		}
+		for (int i = 0; seen->known && i < seen->n_bad_out; i++) {
+			hash = mix(mix(hash + 2, d), seen->bad_out[i]);
+		}
+	}
+	return hash;
+}
+
 /* Marks the arcs of dark circuits; what is lost goes to loss. */
 static void mark_dead(const struct plan_job *pj, bool *dead, struct plan_job_loss *loss)
 {

@@ -451,6 +451,8 @@ bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc 
 /* A number that tells one set of dead circuits of weft's from another, in
  * plan_degraded' sense; 0: all are alive. base has both arrays. */
 uint64_t plan_failed_circuits(const struct model_fabric *fabric, const struct plan_base *base);
+/* And one set of failed or disabled ports from another; 0: there are none. */
+uint64_t plan_failed_ports(const struct model_fabric *fabric, const struct plan_base *base);
 
 /* Light from port to port that a stage takes away. */
 struct plan_outage {

@@ -982,6 +982,9 @@ static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 			msg_without_text(j, text, sizeof(text));
 			out_note(o, "%s", text);
 		}
+		if (j->advice[0]) {
+			out_note(o, "%s", j->advice);
+		}
 	}
 }
 

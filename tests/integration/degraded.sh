@@ -118,8 +118,28 @@ tap "a one-way ring is down"
 expect 65 "it has no schedule" weft schedule export --job line --to json
 has err "and the reason" 'job line: 1 of its circuits are dead, and what remains has no schedule: '
 
-# The light returns, and with it the whole schedules.
+# What an apply would bring back is told: of what can be made again, and once a port is back whose
+# circuit is gone.
+advice() { # NAME PATTERN
+	job "$1" | jq -e --arg like "$2" '.advice | test($like)'
+}
+wait_for 20 advice sum '^job sum: weft apply would bring back 1 circuit, and take it to .* from .*; it was designed for '
+tap "what an apply would bring back"
+advice swap '^$' >"$T/answer"
+tap "nothing of what it cannot"
+weft watch --format json >"$T/events" 2>"$T/watch.err" </dev/null &
+PID[watch]=$!
+wait_for 20 grep -q resync "$T/events"
+xc=$(control ocs0 map | awk -F'[ ,]+' '$2 == 1 { print $1 "," $2 }')
+control ocs0 "unset $xc" >"$T/answer"
 control ocs0 clear >"$T/answer"
+weft verify >"$T/out" 2>"$T/err"
+wait_for 20 advice swap 'job swap: weft apply would bring back 1 circuit, and take it to'
+tap "the port is back: now it can"
+wait_for 20 grep -q 'job swap: weft apply would bring back 1 circuit' "$T/events"
+tap "an event tells it"
+
+# The light returns, and with it the whole schedules.
 expect 0 "the circuit is made again" weft apply -f "$T/a.yaml"
 weft verify >"$T/out" 2>"$T/err"
 for name in swap sum line; do
@@ -138,4 +158,26 @@ stop weftd
 daemon || exit 1
 wait_for 20 light swap degraded
 tap "found by the first reading of a new weftd"
+
+# A job that was first applied while a port had failed.
+stop watch
+stop weftd
+emulator ocs1 polatis-scpi 12x12 || exit 1
+sed -e '/name: [gu]/d; /"[gu]\[/d; /nodes: .[gu]/d; s/h\[0-7\]/h[0-3]/; s/1-24/1-12/; s/36x36/12x12/' \
+	-e "s/ocs0/ocs1/; s/${ADDR[ocs0]}/${ADDR[ocs1]}/; /name: swap/s/topology.*/alpha: 1us }/" "$T/a.yaml" >"$T/b.yaml"
+control ocs1 "fault port-failed=o1" >"$T/answer"
+STATE=$T/state2
+daemon || exit 1
+expect 0 "applied without the port" weft apply -f "$T/b.yaml"
+was=$(job swap | jq .expected_time_ns)
+control ocs1 clear >"$T/answer"
+weft verify >"$T/out" 2>"$T/err"
+wait_for 20 advice swap 'job swap: weft apply --optimise would take it to'
+tap "the port is back: another topology gains"
+promised=$(job swap | jq .apply_time_ns)
+expect 0 "it is taken" weft apply --optimise
+[[ $promised -gt 0 && $promised -lt $was && $(job swap | jq .expected_time_ns) == "$promised" ]]
+tap "and takes what was promised"
+wait_for 20 advice swap '^$'
+tap "there is nothing more to gain"
 finish

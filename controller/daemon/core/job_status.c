@@ -4,7 +4,7 @@
  * status, and the picture of the web page. They come from planning the
  * configuration as it is applied, without touching a device, at the start,
  * after a change, and whenever a reading shows other failed circuits than
- * before.
+ * before. What an apply would give them is looked into behind that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/number/units.h"
 
 struct job_status {
 	struct daemon_env *env;
@@ -21,6 +22,9 @@ struct job_status {
 	struct job_rows rows;
 	int n_refreshing;	/* plans under way; only the last counts */
 	uint64_t failed;	/* plan_failed_circuits when they were planned */
+	uint64_t usable;	/* plan_failed_ports when advice was sought */
+	enum { ADVICE_OLD, ADVICE_APPLIED, ADVICE_SOUGHT } advice;
+	struct buf told;	/* all advice that events gave last, a line each */
 };
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -151,6 +155,7 @@ void job_status_set(struct job_status *s, struct job_rows *rows)
 	job_rows_fini(&s->rows);
 	s->rows = *rows;
 	s->failed = 0;
+	s->advice = ADVICE_APPLIED;
 	memset(rows, 0, sizeof(*rows));
 }
 
@@ -172,6 +177,7 @@ static void on_planned(struct plan_request *r)
 	}
 	job_rows_fini(&s->rows);
 	s->rows = r->rows;
+	s->advice = ADVICE_OLD;
 	memset(&r->rows, 0, sizeof(r->rows));
 	if (r->rc) {
 		log_warn("weftd", "the jobs cannot be planned: %s", err.msg);
@@ -184,6 +190,7 @@ static void on_planned(struct plan_request *r)
 	if (!s->env->draining) {
 		s->hooks.known(true, s->hooks.arg);
 	}
+	job_status_check(s);
 }
 
 void job_status_refresh(struct job_status *s)
@@ -200,6 +207,131 @@ void job_status_refresh(struct job_status *s)
 	r->done = on_planned;
 	r->arg = s;
 	plan_request_start(r);
+}
+
+/* ---- advice ---------------------------------------------------------------- */
+
+/* What the plan gives the job of the row that it has not now: empty, nothing. */
+static void write_advice(const struct plan *p, int job, Weft__V1__PlanJob *row, struct buf *out)
+{
+	const struct plan_job *pj = &p->jobs[job];
+	const struct plan_gain *g = &p->gains[job];
+	const char *aim = pj->topology && strcmp(pj->topology, row->topology) != 0
+				  ? " --optimise" : "";
+	int back = row->degradation && !pj->is_ring
+			   ? row->degradation->failed - (pj->loss ? pj->loss->dead : 0) : 0;
+	char text[32];
+
+	row->apply_time_ns = g->after_ns > 0 && (g->before_ns == 0 || g->after_ns < g->before_ns)
+				     ? g->after_ns : 0;
+	if (back <= 0 && !row->apply_time_ns) {
+		return;
+	}
+	buf_printf(out, "job %s: weft apply%s would", row->name, aim);
+	if (back > 0) {
+		buf_printf(out, " bring back %d circuit%s%s", back, back == 1 ? "" : "s",
+			   row->apply_time_ns ? ", and" : "");
+	}
+	if (row->apply_time_ns) {
+		buf_printf(out, " take it to %s",
+			   unit_human(UNIT_NS, (double)g->after_ns, text, sizeof(text)));
+	}
+	if (row->apply_time_ns && g->before_ns) {
+		buf_printf(out, " from %s",
+			   unit_human(UNIT_NS, (double)g->before_ns, text, sizeof(text)));
+	}
+	if (row->apply_time_ns) {
+		buf_printf(out, "; it was designed for %s",
+			   unit_human(UNIT_NS, (double)row->whole_time_ns, text, sizeof(text)));
+	}
+}
+
+static void advise(struct job_status *s, const struct plan *p, Weft__V1__PlanJob *row,
+		   struct buf *told)
+{
+	const struct daemon_event ev = {
+		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_JOB_ADVICE, .job = row->name,
+	};
+	struct buf text = { 0 };
+
+	for (int i = 0; i < p->n_jobs; i++) {
+		if (strcmp(p->fabric->jobs[p->jobs[i].job].name, row->name) == 0) {
+			write_advice(p, i, row, &text);
+		}
+	}
+	if (row->advice[0]) {
+		free(row->advice);
+	}
+	row->advice = text.len ? x_dup(buf_cstr(&text)) : (char *)protobuf_c_empty_string;
+	if (text.len && !strstr(buf_cstr(&s->told), row->advice)) {
+		event_emit(s->env->events, &ev, "%s", row->advice);
+	}
+	buf_printf(told, "%s\n", row->advice);
+	buf_fini(&text);
+}
+
+/* Each is told once, until there is another. */
+static void take_advice(struct job_status *s, const struct plan *p)
+{
+	struct buf told = { 0 };
+
+	for (size_t i = 0; i < s->rows.n; i++) {
+		advise(s, p, s->rows.v[i], &told);
+	}
+	buf_fini(&s->told);
+	s->told = told;
+	env_changed(s->env);
+}
+
+bool job_status_outdated(const struct job_status *s, const struct plan_request *r)
+{
+	return s->env->applied && strcmp(s->rows.hash, r->fabric->hash) == 0 &&
+	       plan_failed_circuits(r->fabric, &r->snap.base) != s->failed;
+}
+
+/* Of other jobs, or of other failures than those that the rows are about, it is sought again. */
+static void on_advice(struct plan_request *r)
+{
+	struct job_status *s = r->arg;
+
+	if (r->rc == 0 && (s->n_refreshing || s->env->changing || job_status_outdated(s, r) ||
+			   strcmp(s->rows.hash, r->fabric->hash) != 0)) {
+		s->advice = ADVICE_OLD;
+	} else if (r->rc == 0 && r->plan->gains_known && !s->env->draining) {
+		take_advice(s, r->plan);
+	}
+	plan_request_free(r);
+}
+
+/* As a viewer would ask: it takes no slot, and waits behind others. */
+static void seek_advice(struct job_status *s)
+{
+	struct err err = { 0 };
+	struct plan_request *r;
+
+	if (plan_request_new(s->queue, NULL, NULL, 0, &r, &err)) {
+		return;
+	}
+	r->by = PLAN_BY_OTHER;
+	snprintf(r->user, sizeof(r->user), "weftd");
+	r->brief = true;
+	r->aim = s->env->divided ? PLAN_REPAIR : PLAN_OPTIMISE;
+	r->done = on_advice;
+	r->arg = s;
+	plan_request_start(r);
+}
+
+/* Whatever an apply could use may be another than when it was looked into; a change that was just
+ * made has used what there is. */
+static void check_advice(struct job_status *s, uint64_t usable)
+{
+	bool seek = s->advice == ADVICE_OLD || (s->advice == ADVICE_SOUGHT && s->usable != usable);
+
+	s->usable = usable;
+	s->advice = ADVICE_SOUGHT;
+	if (seek) {
+		seek_advice(s);
+	}
 }
 
 bool job_status_refreshing(const struct job_status *s)
@@ -225,8 +357,13 @@ void job_status_check(struct job_status *s)
 			 failed ? "circuits have failed"
 				: "all circuits are back");
 		job_status_refresh(s);
-	} else if (!failed && s->n_refreshing == 0) {
-		s->hooks.known(false, s->hooks.arg);
+	} else if (s->n_refreshing == 0) {
+		if (s->rows.known) {
+			check_advice(s, plan_failed_ports(f, &base));
+		}
+		if (!failed) {
+			s->hooks.known(false, s->hooks.arg);
+		}
 	}
 }
 
@@ -245,12 +382,6 @@ static struct plan_before before_of_row(const Weft__V1__PlanJob *row)
 		.time_ns = row->degradation ? row->degradation->time_ns : row->time_ns,
 		.whole_ns = row->fault_free_time_ns ? row->fault_free_time_ns : row->time_ns,
 	};
-}
-
-bool job_status_outdated(const struct job_status *s, const struct plan_request *r)
-{
-	return s->env->applied && strcmp(s->rows.hash, r->fabric->hash) == 0 &&
-	       plan_failed_circuits(r->fabric, &r->snap.base) != s->failed;
 }
 
 void job_status_compare(const struct job_status *s, struct plan_request *r)
@@ -321,6 +452,7 @@ void job_status_free(struct job_status *s)
 {
 	if (s) {
 		job_rows_fini(&s->rows);
+		buf_fini(&s->told);
 		free(s);
 	}
 }

@@ -53,7 +53,7 @@ struct job_rows {
 	char hash[65];		/* of the configuration they are of */
 	size_t n;
 	Weft__V1__PlanJob **v;	/* [n] unpacked messages, owned */
-	struct buf *packed;	/* [n] the same packed, but for their gains and proofs */
+	struct buf *packed;	/* [n] the same packed, but for gains, proofs, advice */
 	struct row_circuits *circuits;	/* [n] by which the proofs are found */
 	char *picture;		/* of the fabric with their circuits, JSON */
 	size_t picture_len;

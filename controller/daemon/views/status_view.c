@@ -738,6 +738,8 @@ static void put_job(struct buf *b, const Weft__V1__PlanJob *job, const struct bu
 	}
 	m.gain = job->gain;
 	m.proof = job->proof;
+	m.advice = job->advice;
+	m.apply_time_ns = job->apply_time_ns;
 	put_part(b, 9, &m.base, brief ? &none : packed);
 }
 

@@ -186,6 +186,7 @@ function jobFacts(j, schedule) {
 		["rate", percent(j.rate), "of the fault-free one"],
 		["time now", timeNow(j)],
 		["time when whole", duration(j.whole_time_ns)],
+		j.advice ? ["advice", j.advice] : null,
 		["no schedule is below", duration(j.bound_ns), `gap ${percent(j.gap)}`],
 		["collective", j.collective, j.algorithm],
 		["hosts", count(j.nodes), j.topology],
