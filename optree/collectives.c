@@ -157,6 +157,31 @@ static int make_broadcast(const struct optree_params *p, int root,
 	return rc ? rc : broadcast_make(p, root, reach, out, err);
 }
 
+#define TIMELINE_LINKS (1 << 22)	/* of all lightpaths */
+
+/* What was written out with a retuning in every step takes less where channels are idle
+ * meanwhile: as long as its resonators say, unless these are very many. */
+static void set_overlapped(const struct optree_params *p, struct optree_plan *out)
+{
+	struct retune_timeline t;
+	int64_t n, links = 0, plain = out->time_ns;
+	const struct coll_light *l = coll_lights(out->sched, &n);
+	__int128 unit = (__int128)p->channel_bps * coll_chunks(out->sched);
+
+	for (int64_t k = 0; k < n && links <= TIMELINE_LINKS; k++) {
+		const struct topo_arc *a = topo_arc(coll_topo(out->sched), l[k].arc);
+
+		links += optree_links(p, a->src, a->dst, l[k].dir);
+	}
+	if (links > TIMELINE_LINKS) {
+		return;
+	}
+	retune_timeline(p, out->sched, &t);
+	out->time_ns = t.steps ? (int64_t)((t.end[t.steps - 1] + unit - 1) / unit) : plain;
+	out->retune_hidden_ns += plain - out->time_ns;
+	retune_fini(&t);
+}
+
 int optree_collective(const struct optree_params *p, enum coll_kind kind, int root,
 		      enum optree_algorithm how, struct optree_plan *out, struct err *err)
 {
@@ -180,6 +205,9 @@ int optree_collective(const struct optree_params *p, enum coll_kind kind, int ro
 		rc = make_exchange(p, how, out, err);
 	} else {
 		rc = make_broadcast(p, root, out, err);
+	}
+	if (!rc && p->overlap && out->sched) {
+		set_overlapped(p, out);
 	}
 	if (!rc) {
 		rc = ring_bound_set(p, root, out, err);
