@@ -427,6 +427,7 @@ int cmd_unfreeze(struct cli *c, struct err *err);
 int cmd_watch(struct cli *c, struct err *err);
 int cmd_wait(struct cli *c, struct err *err);
 int cmd_schedule_make(struct cli *c, struct err *err);
+int cmd_schedule_light(struct cli *c, struct err *err);
 int cmd_schedule_verify(struct cli *c, struct err *err);
 int cmd_schedule_cost(struct cli *c, struct err *err);
 int cmd_schedule_simulate(struct cli *c, struct err *err);

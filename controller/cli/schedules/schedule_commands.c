@@ -102,6 +102,19 @@ static const struct cli_option cost_options[] = {
 	RETUNE, JOB, END,
 };
 
+static const struct cli_option light_options[] = {
+	{ 'c', "collective", "NAME", "all-to-all (default), allgather, reduce-scatter or allreduce",
+	  COLLECTIVES },
+	{ 0, "ranks", "N", "between any two of which there may be a circuit", NULL },
+	{ 0, "ports", "D", "circuits out of each rank, and into it (default: 1)", NULL },
+	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL },
+	{ 0, "alpha", "TIME", "latency of a step, e.g. 10us", NULL },
+	{ 0, "link-bandwidth", "RATE", "of a port", NULL },
+	{ 0, "retune", "TIME", "of each change of light", NULL },
+	{ 0, "seed", "N", "of the search (default: 0)", NULL },
+	OUTPUT("the schedule, FILE.json or FILE.pb"), END,
+};
+
 static const struct cli_option simulate_options[] = {
 	COST_OPTIONS, RETUNE,
 	{ 0, "asynchronous", NULL, "messages leave when what they send has come, not "
@@ -283,6 +296,8 @@ const struct cli_command schedule_commands[] = {
 	  verify_options, 0, 1, false, cmd_schedule_verify },
 	{ "cost", NULL, "[FILE]", "Time of a schedule and its lower bound",
 	  NULL, cost_options, 0, 1, false, cmd_schedule_cost },
+	{ "light", NULL, "", "Make a schedule whose light changes between steps", NULL,
+	  light_options, 0, 0, false, cmd_schedule_light },
 	{ "simulate", NULL, "[FILE]", "Simulate a schedule whose messages share links fairly",
 	  NULL, simulate_options, 0, 1, false, cmd_schedule_simulate },
 	{ "draw", NULL, "[FILE]", "Draw a schedule as SVG: links over time, or over steps without "
