@@ -123,30 +123,39 @@ int make_by_flow(const struct coll_make_query *q, const struct coll_algorithm *s
 		mcf_free(one.flow);
 		return rc;
 	}
+	if (best->sched && best->pairs.info.flow.bound > one.pairs.info.flow.bound) {
+		one.pairs.info.flow = best->pairs.info.flow;
+	}
 	return make_offer(q, &one, best, err);
+}
+
+/* Of "auto", for up to so many ranks. The flow behind paths of pairs only says when their search
+ * may end: within the loss is near enough. */
+static int make_by_paths(const struct coll_make_query *q, const struct coll_algorithm *self,
+			 int max_ranks, struct coll_made *best, struct err *err)
+{
+	struct coll_make_query how = *q;
+
+	if (q->algorithm) {
+		return make_by_flow(q, self, best, err);
+	}
+	if (q->pairs.demands || !tries_more(q, best, max_ranks)) {
+		return 0;
+	}
+	how.pairs.flow.gap = fmax(q->pairs.flow.gap, q->pairs.loss);
+	pass_over(make_by_flow(&how, self, best, err), err);
+	return 0;
 }
 
 /* Paths that are searched for pair by pair; "auto" for few ranks only. */
 int make_by_searched(const struct coll_make_query *q, const struct coll_algorithm *self,
 		     struct coll_made *best, struct err *err)
 {
-	if (q->algorithm) {
-		return make_by_flow(q, self, best, err);
-	}
-	if (!q->pairs.demands && tries_more(q, best, MAX_SEARCHED)) {
-		pass_over(make_by_flow(q, self, best, err), err);
-	}
-	return 0;
+	return make_by_paths(q, self, MAX_SEARCHED, best, err);
 }
 
 int make_by_shortest(const struct coll_make_query *q, const struct coll_algorithm *self,
 		     struct coll_made *best, struct err *err)
 {
-	if (q->algorithm) {
-		return make_by_flow(q, self, best, err);
-	}
-	if (!q->pairs.demands && tries_more(q, best, MAX_SHORTEST)) {
-		pass_over(make_by_flow(q, self, best, err), err);
-	}
-	return 0;
+	return make_by_paths(q, self, MAX_SHORTEST, best, err);
 }
