@@ -149,6 +149,49 @@ static void unlike_servers(void **state)
 	}
 }
 
+/* Without one of its circuits each job goes on, on all ports that are left. */
+static void a_dark_circuit(void **state)
+{
+	static const struct {
+		struct servers s;
+		const char *topology;
+		int most;	/* thousandths of the bound of what is left */
+	} cases[] = {
+		{ { .n = 4, .ports = 6, .inside = DGX }, "Multi(K(4),2)", 1300 },
+		{ { .n = 16, .ports = 8, .inside = DGX }, "C(16,{1,2,4,7})", 1300 },
+		{ { 4, 4, "Cap(Star(8),300)", 4, 4, "Cap(Star(4),300)" }, "C(8,{1,2})", 1300 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < (SMALL ? 1 : sizeof(cases) / sizeof(cases[0])); i++) {
+		struct model_fabric *f = fabric(&cases[i].s, cases[i].topology, "allreduce", 1024);
+		struct plan *p = plan_of(f, NULL), *rest = NULL;
+		struct plan_light *intent = light_after(p), *seen = light_after(p);
+		struct plan_base base = { .intent = intent, .observed = seen };
+		const struct plan_job_loss *loss;
+
+		seen[0].n_xcs--;
+		assert_int_equal(plan_degraded(f, &base, &rest, NULL), 0);
+		loss = rest->jobs[0].loss;
+		assert_non_null(loss);
+		assert_int_equal(loss->dead_arcs, 1);
+		assert_non_null(loss->sched);
+		if (getenv("SERVERS_TABLE")) {
+			printf("one of %d circuits dark: %.3f -> %.3f ms, %.3f of the bound\n",
+			       loss->arcs, (double)p->jobs[0].time_ns / 1e6,
+			       (double)loss->time_ns / 1e6,
+			       (double)loss->time_ns / (double)loss->bound_ns);
+		}
+		assert_true(loss->time_ns >= loss->bound_ns);
+		assert_true(loss->time_ns * 1000 <= loss->bound_ns * cases[i].most);
+		plan_free(p);
+		plan_free(rest);
+		free(intent);
+		free(seen);
+		model_free(f);
+	}
+}
+
 /* Circuits, and how many steps an all-gather on hosts of one rank takes. */
 static const struct {
 	int n, ports;
@@ -247,6 +290,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(near_their_bound), cmocka_unit_test(unlike_servers),
+		cmocka_unit_test(a_dark_circuit),
 		cmocka_unit_test(as_hosts_of_one_rank), cmocka_unit_test(more_inside),
 		cmocka_unit_test(twice_the_circuits),
 	};
