@@ -69,8 +69,8 @@ struct plan_light {
 					 * back */
 	int n_bad_in, n_bad_out;	/* failed or disabled ports */
 	const int *bad_in, *bad_out;
-	int n_held_in, n_held_out;	/* drained ones: what is lit there stays, and
-					 * nothing is made */
+	int n_held_in, n_held_out;	/* drained ones, bad too where they are dark: what
+					 * is lit there stays, and nothing is made */
 	const int *held_in, *held_out;
 	int n_evacuated_in, n_evacuated_out;	/* likewise, and what is lit moves away where it
 						 * can */

@@ -180,4 +180,25 @@ expect 0 "it is taken" weft apply --optimise
 tap "and takes what was promised"
 wait_for 20 advice swap '^$'
 tap "there is nothing more to gain"
+
+# A topology that is given, and lacks a port from the first apply on: its other circuits are made.
+sed "/name: swap/s/alpha/topology: 'K(4)', alpha/" "$T/b.yaml" >"$T/c.yaml"
+stop weftd
+emulator ocs2 polatis-scpi 12x12 || exit 1
+sed -i "s/ocs1/ocs2/; s/${ADDR[ocs1]}/${ADDR[ocs2]}/" "$T/c.yaml"
+control ocs2 "fault port-failed=o1" >"$T/answer"
+STATE=$T/state3
+daemon || exit 1
+expect 0 "a given topology without a port" weft apply -f "$T/c.yaml"
+has err "is made but for one circuit" 'job swap: 1 of its 12 circuits cannot be brought back, .* goes round them'
+[[ $(control ocs2 map | grep -c ,) == 11 ]] && light swap degraded
+tap "the job is degraded"
+expect 0 "once more there is nothing to do" weft apply
+control ocs2 clear >"$T/answer"
+weft verify >"$T/out" 2>"$T/err"
+wait_for 20 advice swap 'job swap: weft apply would bring back 1 circuit'
+tap "the port is back: an apply would make it whole"
+expect 0 "and does" weft apply
+light swap up
+tap "the job is whole"
 finish

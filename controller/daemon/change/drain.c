@@ -248,7 +248,8 @@ static void add_drained(const struct drain *d, const struct drain *emptied,
 		if (!lit[i]) {
 			add_port(is_in ? &l->bad_in : &l->bad_out,
 				 is_in ? &l->n_bad_in : &l->n_bad_out, i);
-		} else if (moves) {
+		}
+		if (lit[i] && moves) {
 			add_port(is_in ? &l->evacuated_in : &l->evacuated_out,
 				 is_in ? &l->n_evacuated_in : &l->n_evacuated_out, i);
 		} else {

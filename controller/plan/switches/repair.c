@@ -5,8 +5,9 @@
  * It was planned as it was made, so that each arc has the circuits of the intent. What is
  * dead and can be made is made again, where it was or at a spare port of the same host on the
  * same switch. What cannot be stays wanted, and dark: so the design is known as long as the
- * job runs, and is whole again once the port is. Of an arc over several switches nothing is
- * made while a part of it cannot be.
+ * job runs, and is whole again once the port is. So it is with a new job of a given topology
+ * where ports have failed. Of an arc over several switches nothing is made while a part of it
+ * cannot be.
  */
 #include <stdlib.h>
 
@@ -18,12 +19,15 @@ struct repair {
 	struct plan_job *pj;
 	bool *tx_used, *rx_used;	/* [ports of the fabric] by circuits of the job */
 	bool *hopeless;			/* [arcs] a circuit of it cannot be made */
+	bool is_new;			/* nothing of it was ever made */
+	bool refused;			/* and more than failed ports stands against it */
 };
 
-/* Whether a port of the device may get a circuit now. */
-static bool is_open(const struct plan_ctx *ctx, int device, bool in, int port)
+/* Whether a port of the device may get a circuit now; failed: or would if it worked. */
+static bool is_open(const struct plan_ctx *ctx, int device, bool in, int port, bool failed)
 {
-	const struct plan_light *seen = plan_observed(ctx, device);
+	struct plan_light works = *plan_observed(ctx, device);
+	const struct plan_light *seen = &works;
 	bool either = ctx->fabric->devices[device].any_to_any;
 
 	for (int i = 0; i < seen->n_xcs && ctx->base->mode == PLAN_SAFE; i++) {
@@ -34,6 +38,9 @@ static bool is_open(const struct plan_ctx *ctx, int device, bool in, int port)
 				return false;
 			}
 		}
+	}
+	if (failed) {
+		works.n_bad_in = works.n_bad_out = 0;
 	}
 	return plan_may_light(seen, either, in, port);
 }
@@ -53,7 +60,7 @@ static int find_spare(const struct repair *r, const struct plan_circuit *c, bool
 		if ((tx ? port->tx_device : port->rx_device) == c->device &&
 		    plan_has_port(f, job, p) && !((tx || either) && r->tx_used[p]) &&
 		    !((!tx || either) && r->rx_used[p]) &&
-		    is_open(r->ctx, c->device, tx, tx ? port->tx_port : port->rx_port)) {
+		    is_open(r->ctx, c->device, tx, tx ? port->tx_port : port->rx_port, false)) {
 			return p;
 		}
 	}
@@ -129,13 +136,20 @@ static void mark(struct repair *r, struct plan_circuit *c)
 	const struct model_port *ports = r->ctx->fabric->ports;
 	bool either = r->ctx->fabric->devices[c->device].any_to_any;
 	bool forth = !either || ports[c->tx_port].tx_port == c->xc.in;
+	int in_port, out_port;
 	bool in, out, died = plan_has_died(seen, either, c->xc);
 
 	if (!died && !plan_must_go(seen, either, c->xc)) {
 		return;
 	}
-	in = is_open(r->ctx, c->device, true, forth ? c->xc.in : c->xc.out);
-	out = is_open(r->ctx, c->device, false, forth ? c->xc.out : c->xc.in);
+	in_port = forth ? c->xc.in : c->xc.out;
+	out_port = forth ? c->xc.out : c->xc.in;
+	if (r->is_new && !(is_open(r->ctx, c->device, true, in_port, true) &&
+			   is_open(r->ctx, c->device, false, out_port, true))) {
+		r->refused = true;
+	}
+	in = is_open(r->ctx, c->device, true, in_port, false);
+	out = is_open(r->ctx, c->device, false, out_port, false);
 	if (!(in && out && !plan_is_lit(seen, c->xc)) && !use_spares(r, c, in, out) && died) {
 		r->hopeless[c->arc] = true;
 	}
@@ -149,27 +163,39 @@ static void settle(struct repair *r, struct plan_circuit *c)
 	c->moved = !c->dark && !plan_is_lit(seen, c->xc);
 }
 
+/* All of its circuits are intended; or none is, of a job whose topology is given. */
+static bool may_keep(struct repair *r)
+{
+	const struct model_job *job = &r->ctx->fabric->jobs[r->pj->job];
+	int n = 0;
+
+	for (int i = 0; i < r->pj->n_circuits; i++) {
+		const struct plan_circuit *c = &r->pj->circuits[i];
+
+		r->tx_used[c->tx_port] = r->rx_used[c->rx_port] = true;
+		n += plan_light_has(plan_intent(r->ctx, c->device), c->xc);
+	}
+	r->is_new = n == 0 && job->kind == MODEL_COLLECTIVE && job->topo;
+	return n == r->pj->n_circuits || r->is_new;
+}
+
 bool plan_keep_circuits(const struct plan_ctx *ctx, struct plan_job *pj)
 {
 	size_t n_ports = (size_t)ctx->fabric->n_ports + 1;
 	size_t m = (size_t)topo_m(coll_physical(pj->sched)) + 1;
-	struct repair r = { ctx, pj, x_new(n_ports, 1), x_new(n_ports, 1), x_new(m, 1) };
-	bool intended = true;
+	struct repair r = { .ctx = ctx, .pj = pj, .tx_used = x_new(n_ports, 1),
+			    .rx_used = x_new(n_ports, 1), .hopeless = x_new(m, 1) };
+	bool keeps = may_keep(&r), any = false;
 
-	for (int i = 0; i < pj->n_circuits; i++) {
-		const struct plan_circuit *c = &pj->circuits[i];
-
-		r.tx_used[c->tx_port] = r.rx_used[c->rx_port] = true;
-		intended = intended && plan_light_has(plan_intent(ctx, c->device), c->xc);
-	}
-	for (int i = 0; i < pj->n_circuits && intended; i++) {
+	for (int i = 0; i < pj->n_circuits && keeps; i++) {
 		mark(&r, &pj->circuits[i]);
 	}
-	for (int i = 0; i < pj->n_circuits && intended; i++) {
+	for (int i = 0; i < pj->n_circuits && keeps; i++) {
 		settle(&r, &pj->circuits[i]);
+		any = any || !pj->circuits[i].dark;
 	}
 	free(r.tx_used);
 	free(r.rx_used);
 	free(r.hopeless);
-	return intended;
+	return keeps && !(r.is_new && (r.refused || !any));
 }
