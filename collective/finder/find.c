@@ -368,7 +368,8 @@ static void publish(struct coll_finder *f, const struct finder_candidates *all,
 		struct bfb_ratio load = finder_worth(f, c);
 		struct coll_point p = { x_dup(c->expr), phases * c->steps,
 					load.num, load.den,
-					c->ports ? c->ports : f->q->degree, c->exact };
+					c->ports ? c->ports : f->q->degree,
+					c->exact && !c->believed };
 
 		vec_push(&out->points, p);
 	}

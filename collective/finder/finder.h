@@ -44,7 +44,8 @@ struct coll_point {
 	int64_t num, den;
 	int ports;		/* that it uses; the others stay dark */
 	bool exact;		/* computed on the digraph; else a theorem's
-				 * value, which is never too small */
+				 * value, which is never too small, or
+				 * what the table says of a large one */
 };
 
 /* What groups there are of so many elements. Cayley graphs of abelian ones need about

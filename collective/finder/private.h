@@ -33,6 +33,7 @@ struct finder_candidate {
 	int steps;		/* of one phase */
 	struct bfb_ratio gather, scatter;
 	bool exact;
+	bool believed;		/* a table says so; computing it takes more than a moment */
 	int ports;		/* of those asked for that it uses; 0: all. Loads are of all */
 };
 

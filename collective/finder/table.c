@@ -105,8 +105,8 @@ static bool read_ratio(const char *word, int n, struct bfb_ratio before, struct 
 	       word[end] == '\0' && out->num > 0 && out->den > 0;
 }
 
-/* Whether a digraph has the size and the figures that a line says. */
-static bool holds(struct coll_finder *f, const struct finder_candidate *c, int n, int d, bool both)
+/* Whether a digraph has the size and the figures that a line says; a large one is believed them. */
+static bool holds(struct coll_finder *f, struct finder_candidate *c, int n, int d, bool both)
 {
 	struct finder_candidate real = *c;
 	struct topo *t = NULL;
@@ -118,6 +118,7 @@ static bool holds(struct coll_finder *f, const struct finder_candidate *c, int n
 	good = topo_n(t) == n && topo_max_degree(t) == d && (!both || topo_is_symmetric(t));
 	quick = good && finder_effort(t) <= QUICK;
 	topo_free(t);
+	c->believed = !quick;
 	return good && (!quick || (finder_compute(f, &real) == 0 && real.steps == c->steps &&
 				   bfb_ratio_cmp(real.gather, c->gather) == 0 &&
 				   bfb_ratio_cmp(real.scatter, c->scatter) == 0));

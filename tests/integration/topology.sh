@@ -47,6 +47,13 @@ says "nodes times ports beyond the limit" '65536000000 arcs' \
 says "a number beyond 64 bits" 'number is too large' \
 	weft topology info 'Multi(K(4),99999999999999999999)'
 
+# What the table says of a large digraph without a group is believed, and said to be.
+got=$(weft topology find -n 1000 -d 4 --format json | jq -c '[.source,(.points[]|.computed)]')
+[[ $got == '["table",false,true]' &&
+	$(weft topology find -n 1000 -d 4) == *"GenKautz(4,1000): steps and T_B are the table's"* &&
+	$(weft topology find -n 100 -d 4 --format json | jq '[.points[].computed]|all') == true ]]
+tap "the table's figures, computed again where that takes a moment"
+
 # All-to-all is ranked by proven rates.
 got=$(weft topology find -n 8 -d 4 -c all-to-all --format json |
 	jq -c '[.best,.rate_bound,.points[0].flow_rate,.points[0].sum_of_distances]')

@@ -260,10 +260,24 @@ static void out_points(const struct cli *c, struct out *o, const struct coll_que
 		out_time(c, o, p, "time", x->steps, x->num, x->den);
 		out_proven(o, q, f, x);
 		out_int(o, "ports", x->ports);
+		if (c->format != OUT_TABLE) {
+			out_bool(o, "computed", x->exact);
+		}
 		out_str(o, "topology", x->expr);
 		out_end(o);
 	}
 	out_end(o);
+}
+
+/* What is believed as it stands in the table: for people. */
+static void note_believed(const struct cli *c, struct out *o, const struct coll_frontier *f)
+{
+	for (size_t i = 0; i < f->points.n; i++) {
+		if (!f->points.v[i].exact && c->format == OUT_TABLE) {
+			out_note(o, "%s: steps and T_B are the table's, not computed again",
+				 f->points.v[i].expr);
+		}
+	}
 }
 
 /* Why ports stay dark. */
@@ -301,7 +315,8 @@ static void out_groups(const struct cli *c, struct out *o, const struct coll_que
 
 /* {nodes, degree, bidirectional, collective, source, steps_bound, bandwidth_bound, groups,
  * bound_ns, best, points: [{steps, bandwidth_factor, bandwidth_optimal,
- * time_ns, proven, ports, topology}], fastest}; times, best and fastest only with a cost. */
+ * time_ns, proven, ports, computed, topology}], fastest}; times, best and fastest only with a
+ * cost. */
 static void out_frontier(const struct cli *c, struct out *o, const struct coll_query *q,
 			 const struct coll_frontier *f, const struct find_price *p,
 			 const struct coll_choice *best)
@@ -321,6 +336,7 @@ static void out_frontier(const struct cli *c, struct out *o, const struct coll_q
 	}
 	out_points(c, o, q, f, p);
 	note_dark(o, q, f);
+	note_believed(c, o, f);
 	if (p->asked) {
 		out_ranges(c, o, q, f, p);
 	}
