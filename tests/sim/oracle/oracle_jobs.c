@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host has one collective at a time, of those that are on switches. Circuits share hosts, not
  * what their ports send or receive. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +10,7 @@
 #include "controller/store/private.h"
 #include "lib/base/alloc.h"
 #include "lib/base/buf.h"
+#include "lib/base/clock.h"
 #include "lib/base/vec.h"
 #include "tests/sim/cluster/cluster.h"
 #include "tests/sim/oracle/oracle.h"
@@ -129,6 +132,49 @@ static void check_circuits(const struct store_job *j, int64_t since)
 	rpc_free_message(&req->base);
 }
 
+/* Words as a JSON array. */
+static void words_out(struct buf *b, const char *key, const char *words)
+{
+	const char *comma = "";
+
+	buf_printf(b, ", \"%s\": [", key);
+	for (size_t len; *words; words += len + (words[len] == ' ')) {
+		len = strcspn(words, " ");
+		if (len > 0) {
+			buf_printf(b, "%s\"%.*s\"", comma, (int)len, words);
+			comma = ", ";
+		}
+	}
+	buf_str(b, "]");
+}
+
+/* For tests/sim/queue_replay.py: what the store took. */
+static void tell_row(const struct store_job *j)
+{
+	Weft__V1__RequestJobRequest *req = NULL;
+	struct buf needs = { 0 }, b = { 0 };
+	char *claims = claims_of(j);
+
+	if (job_unpack(j->spec, &req, NULL) == 0) {
+		for (size_t i = 0; i < req->n_nodes; i++) {
+			buf_printf(&needs, "%s ", req->nodes[i]);
+		}
+		rpc_free_message(&req->base);
+	}
+	words_out(&b, "claims", claims);
+	words_out(&b, "needs", buf_cstr(&needs));
+	sim_tell("queue row {\"at\": %" PRId64 ", \"id\": %" PRId64 ", \"name\": \"%s\", "
+		 "\"state\": \"%s\", \"priority\": %d, \"preemptible\": %d, \"duration\": "
+		 "%" PRId64 ", \"asked\": %" PRId64 ", \"started\": %" PRId64 ", \"told\": "
+		 "%" PRId64 ", \"preempt\": %" PRId64 ", \"problem\": \"%s\"%s}", clk_wall_ns(),
+		 j->id, j->name, store_job_state_name(j->state), j->priority, j->preemptible,
+		 j->duration_ns, j->asked_ns, j->started_ns, j->told_ns, j->preempt_ns, j->problem,
+		 buf_cstr(&b));
+	free(claims);
+	buf_fini(&needs);
+	buf_fini(&b);
+}
+
 static void take_job(struct store *s, const struct store_job *j)
 {
 	char what[64];
@@ -175,6 +221,7 @@ WRAP(int, store_jobs_put, struct store *s, struct store_job *const *v, int n, st
 
 	for (int i = 0; i < n && rc == 0; i++) {
 		take_job(s, v[i]);
+		tell_row(v[i]);
 	}
 	return rc;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "tests/sim/story.h"
 #include "tests/sim/stories/tell.h"
 
@@ -156,6 +157,68 @@ static void tell_never(void)
 	check(same(ask("jobs.*.name", "job list --all"), "a"), "and no job was made of any");
 }
 
+/* ---- by chance ---- */
+
+static int chance(int n)
+{
+	return (int)((sim_random(SIM_FAULTS) >> 32) % (uint64_t)n);
+}
+
+static bool plain;	/* all have one priority */
+
+static void ask_for_job(int i)
+{
+	static const char *const priorities[] = { "", "", "", "", "--priority 1", "--priority 2" };
+	char place[48], lease[32] = "";
+	const int n = 2 + chance(5), first = chance(7);
+
+	if (chance(12)) {
+		snprintf(lease, sizeof(lease), "--duration %ds", 1 + chance(30));
+	}
+	if (chance(3)) {
+		snprintf(place, sizeof(place), "--count %d -t UniRing(1,%d)", n, n);
+	} else {
+		snprintf(place, sizeof(place), "--nodes h%d,h%d -t UniRing(1,2)", first, first + 1);
+	}
+	weft("job request j%d --no-wait -c allgather --size 1MB %s %s %s %s", i, place, lease,
+	     plain ? "" : priorities[chance(6)], chance(5) ? "" : chance(2) ? "--preemptible"
+							       : "--preemptible --grace 4s");
+}
+
+/* RANDOM_JOBS requests, releases and renewals between them, hosts that are drained, and weftd is
+ * killed: what it comes to is judged by tests/sim/queue_replay.py. */
+#define RANDOM_JOBS 250
+
+static void tell_random(void)
+{
+	plain = chance(2);
+	for (int i = 0; i < RANDOM_JOBS; i++) {
+		const int old = i > 12 ? i - 1 - chance(8) : 0, what = chance(80);
+
+		ask_for_job(i);
+		if (what < 10) {
+			weft("job release j%d", old);
+		} else if (what < 30) {
+			weft("job renew j%d %ds", old, 5 + chance(60));
+		} else if (what == 30) {
+			sim_tell("queue drain h7");
+			weft("drain h7");
+		} else if (what < 39) {
+			weft("undrain h7");
+			sim_tell("queue undrain h7 %" PRId64, clk_wall_ns());
+		} else if (what == 39) {
+			sim_tell("queue kill %" PRId64, clk_wall_ns());
+			crash_weftd();
+		}
+		/* Those that end when they are released are, as weftd would be full of them. */
+		if (i >= 40) {
+			weft("job release j%d", i - 40);
+		}
+		sim_sleep((1 + chance(140)) * SIM_S / 10);
+	}
+	check(!same(ask("jobs.#", "job list"), "0"), "there are jobs to the end");
+}
+
 static void (*words)(void);
 
 static void with_fabric(void)
@@ -195,6 +258,11 @@ static void run_grace(void)
 	begin_story(tell_grace);
 }
 
+static void run_random(void)
+{
+	begin_story(tell_random);
+}
+
 static void run_never(void)
 {
 	begin_story(tell_never);
@@ -205,6 +273,7 @@ const struct story queue_stories[] = {
 	{ "queue-behind", "what may pass a job that waits", run_behind },
 	{ "queue-renewed", "leases that are renewed, and that are not", run_renewed },
 	{ "queue-grace", "few make room, and have time to", run_grace },
+	{ "queue-random", "requests by chance, and weftd is killed", run_random },
 	{ "queue-never", "jobs that can never be", run_never },
 	{ 0 },
 };
