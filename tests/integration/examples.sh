@@ -136,9 +136,9 @@ api() {
 		-X "$1" "$(cat "$T/api")$2" ${3:+-H "Content-Type: application/json" -d "$3"}
 }
 LIGHTS=/apis/weft.example.com/v1/namespaces/weft/lights
-light() { # NAME NODES
+light() { # NAME NODES [MORE]
 	api POST $LIGHTS "{\"apiVersion\": \"weft.example.com/v1\", \"kind\": \"Light\", \"metadata\": {\"name\": \"$1\"},
-		\"spec\": {\"nodes\": $2, \"collective\": \"allgather\", \"size\": 1000000, \"repair\": \"spare\"}}" >"$T/out"
+		\"spec\": {\"nodes\": $2, \"collective\": \"allgather\", \"size\": 1000000, \"repair\": \"spare\"${3:-}}}" >"$T/out"
 }
 phase() { # NAME FACTS
 	api GET "$LIGHTS/$1" | jq -e "$2"
@@ -214,6 +214,22 @@ tap "the light of an object without a finalizer goes too"
 for name in wrong wrong-too new busy; do
 	api DELETE $LIGHTS/$name >"$T/out"
 done
+wait_for 30 names '[.jobs[].name] == ["other"]' && wait_for 20 none
+tap "they are gone"
+light leased 4 ', "lease": 4'
+wait_for 30 phase leased '.status.phase == "Running"'
+light next 6 ', "lease": 4'
+wait_for 20 phase next '.status.phase == "Queued" and (.status.estimatedStart | test("^20.*Z$"))'
+tap "an object that waits for one with a lease is told when it has light"
+wait_for 20 phase leased '.status.message | test("others were told")' ||
+	wait_for 20 phase next '.status.phase == "Running"'
+wait_for 30 phase next '.status.phase == "Running"' && phase leased '.status.phase == "Ended"' >"$T/out"
+tap "and has it, though the other would have renewed its own"
+sleep 6
+phase next '.status.phase == "Running"' >"$T/out"
+tap "which it does when no other waits"
+api DELETE $LIGHTS/leased >"$T/out"
+api DELETE $LIGHTS/next >"$T/out"
 wait_for 30 names '[.jobs[].name] == ["other"]' && wait_for 20 none && [[ $(map) == 4 ]]
 tap "in the end there are no objects and no light, but that of others"
 ! grep -E 'Unauthorized|Forbidden|Traceback' "$T/controller.log" "$T/api.log"

@@ -141,6 +141,14 @@ class Client:
             if e.code() != grpc.StatusCode.NOT_FOUND:
                 raise
 
+    def renew(self, name, duration_ns):
+        """The job, which ends no sooner than so long from now. FAILED_PRECONDITION:
+        others were told that they run then."""
+        return self._unary(
+            "JobsService/RenewJob",
+            jobs_pb2.RenewJobRequest(name=name, duration_ns=duration_ns),
+            jobs_pb2.RenewJobResponse).job
+
     def jobs(self, include_ended=False):
         return list(self._unary(
             "JobsService/ListJobs",

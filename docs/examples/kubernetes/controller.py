@@ -5,7 +5,7 @@
     apiVersion: weft.example.com/v1
     kind: Light
     metadata: {name: train}
-    spec: {nodes: 4, collective: allreduce, size: 1000000000}
+    spec: {nodes: 4, collective: allreduce, size: 1000000000, lease: 3600}
 
 A thread lists and watches the objects into a cache. Each round of the main loop
 compares them with the jobs of weftd and takes one step for each object, so that it
@@ -15,6 +15,8 @@ does not matter what was missed while this, weftd or the API server was away:
   before its light has;
 - the job's name and request id are the object's uid: it is one job however often it
   is asked for, and an object of the same name made later has another;
+- a job with a lease, in seconds, is renewed when half of it is over: without this
+  program its light goes, and others are told when;
 - jobs of objects that are gone all the same are released, after one more list: the
   cache may be older than the job.
 
@@ -22,6 +24,7 @@ Only this program's jobs (k8s-...) are touched. One replica is enough, as jobs r
 on without it. deploy.yaml has the definition, the role and the deployment.
 """
 import argparse
+import datetime
 import http.client
 import json
 import os
@@ -29,6 +32,7 @@ import pathlib
 import ssl
 import sys
 import threading
+import time
 import urllib.parse
 
 import grpc
@@ -39,6 +43,7 @@ GROUP, VERSION, PLURAL = "weft.example.com", "v1", "lights"
 FINALIZER = GROUP + "/light"
 PREFIX = "k8s-"
 WATCH_SECONDS = 300
+SECOND = 10 ** 9
 # What asking again does not change.
 FINAL = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNIMPLEMENTED)
 
@@ -202,12 +207,32 @@ def request(weft, uid, spec):
     return weft.request(
         uid, name=PREFIX + uid, count=spec["nodes"], collective=spec["collective"],
         size_bytes=spec["size"], priority=spec.get("priority", 0), no_wait=True,
-        repair="JOB_REPAIR_" + spec.get("repair", "degraded").upper())
+        repair="JOB_REPAIR_" + spec.get("repair", "degraded").upper(),
+        duration_ns=spec.get("lease", 0) * SECOND)
+
+
+def renew(weft, job, lease):
+    """Why it was not, if it had to be: others were told that they run then."""
+    left = job.started_at_ns + job.duration_ns - time.time_ns()
+    if job.state != jobs_pb2.JOB_STATE_RUNNING or not lease or left > lease / 2:
+        return ""
+    try:
+        weft.renew(job.name, lease)
+    except grpc.RpcError as e:
+        if e.code() == grpc.StatusCode.UNAVAILABLE:
+            raise
+        return e.details()
+    return ""
 
 
 def status_of(job):
-    return {"phase": state_name(job).capitalize(), "job": job.name,
-            "nodes": list(job.nodes), "message": job.problem, "rate": job.rate}
+    status = {"phase": state_name(job).capitalize(), "job": job.name,
+              "nodes": list(job.nodes), "message": job.problem, "rate": job.rate}
+    if job.estimated_start_at_ns:
+        at = datetime.datetime.fromtimestamp(job.estimated_start_at_ns // SECOND,
+                                             datetime.timezone.utc)
+        status["estimatedStart"] = at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return status
 
 
 def failure(phase, message):
@@ -234,6 +259,7 @@ def reconcile_object(api, weft, thing, job):
     status = thing.get("status", {})
     if job:
         status = status_of(job)
+        status["message"] = renew(weft, job, thing["spec"].get("lease", 0) * SECOND) or job.problem
     elif status.get("phase") not in ("Ended", "Failed"):
         try:
             status = status_of(request(weft, meta["uid"], thing["spec"]))

@@ -63,6 +63,9 @@ try weft job request "$job" --nodes "$SLURM_JOB_NODELIST" \
 		-o "${WEFT_SCHEDULES:-/var/spool/weft}/$job.json" && exit 0
 
 why=$(echo "$said" | grep -v 'no longer waiting' | sed -n 's/^weft: //p' | tail -n 1)
+start=$(timeout 5 weft job list "$job" --format yaml 2>/dev/null |
+	awk '$1 == "estimated_start_at:" && $2 ~ /^[0-9"]/ { gsub("\"", "", $2); print $2 }')
+why=$why${start:+; by $start}
 scontrol update "JobId=$id" "AdminComment=weft: $why"
 scontrol notify "$id" "weft: $why"
 case $code in
