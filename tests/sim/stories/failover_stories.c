@@ -443,8 +443,8 @@ static void differ(void)
 	expect(0, "another drain, at its place", "drain h2");
 	cluster_start(A);
 	await(60, "the other one follows", both_up());
-	check(matches(weftd_log(), "has other transactions than the others.* fetched again"),
-	      "and has said that it had to take all of it");
+	await(5, "and has said that it had to take all of it",
+	      matches(weftd_log(), "has other transactions than the others.* fetched again"));
 	await(20, "what is in force is what etcd has",
 	      same(ask("holds.*.target", "status"), "h2"));
 	kill_for_good(B);
