@@ -357,7 +357,6 @@ static void tell_start(const struct job_queue *q, int i)
 	if (j->s.state != STORE_JOB_QUEUED) {
 		return;
 	}
-	j->foreseen_ns = b->kind == BACKFILL_PROFILE ? start : 0;
 	if (told != j->s.told_ns) {
 		free(j->why_later);
 		j->why_later = NULL;
@@ -376,8 +375,29 @@ static void tell_start(const struct job_queue *q, int i)
 
 void job_queue_tell(struct job_queue *q)
 {
-	backfill_foresee(&q->b);
 	for (int i = 0; i < q->b.n; i++) {
 		tell_start(q, i);
 	}
+}
+
+void jobs_foresee(struct jobs *jobs)
+{
+	struct job_queue q;
+	struct job_view v;
+
+	if (!apply_fabric(jobs->env->apply)) {
+		return;
+	}
+	job_view_init(&v, jobs);
+	job_view_mark(&v, jobs, NULL, 0);
+	job_queue_init(&q, jobs, &v);
+	backfill_foresee(&q.b);
+	for (int i = 0; i < q.b.n; i++) {
+		const struct backfill_job *b = &q.b.jobs[i];
+
+		q.list.v[i]->foreseen_ns = b->kind == BACKFILL_PROFILE ?
+					   later(b->start_ns, jobs->change_ns) : 0;
+	}
+	job_queue_fini(&q);
+	job_view_fini(&v);
 }

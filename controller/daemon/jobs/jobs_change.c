@@ -516,6 +516,11 @@ static void collect(struct jobs *jobs, struct job_view *v, bool silent, job_list
 	collect_ends(jobs, v, silent, out);
 }
 
+static int any_silent(const struct job_view *v)
+{
+	return memchr(v->silent, true, (size_t)v->f->n_hosts) != NULL;
+}
+
 void jobs_begin_next(struct jobs *jobs)
 {
 	job_list list = { 0 };
@@ -527,7 +532,7 @@ void jobs_begin_next(struct jobs *jobs)
 	}
 	job_view_init(&v, jobs);
 	job_view_mark(&v, jobs, NULL, 0);
-	for (int silent = 0; silent <= 1 && list.n == 0 && !jobs->suspect; silent++) {
+	for (int silent = 0; silent <= any_silent(&v) && list.n == 0 && !jobs->suspect; silent++) {
 		collect(jobs, &v, silent, &list);
 	}
 	job_view_fini(&v);

@@ -442,7 +442,7 @@ void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg, void *
 {
 	const Weft__V1__ListJobsRequest *q = (const void *)msg;
 	Weft__V1__ListJobsResponse m = WEFT__V1__LIST_JOBS_RESPONSE__INIT;
-	const struct jobs *jobs = arg;
+	struct jobs *jobs = arg;
 	struct job_row *rows = x_new(jobs->v.n + 1, sizeof(*rows));
 	Weft__V1__Job **list = x_new(jobs->v.n + 1, sizeof(*list));
 	struct err err = { 0 }, held = { 0 };
@@ -450,6 +450,7 @@ void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg, void *
 	const int r = q->port[0] ? look_up_port(jobs, q->port, &m, &held, &err) : 0;
 
 	m.jobs = list;
+	jobs_foresee(jobs);
 	for (size_t i = 0; i < jobs->v.n; i++) {
 		const struct job *j = jobs->v.v[i];
 

@@ -284,6 +284,9 @@ void job_queue_drop(struct job_queue *q, int i);
 /* Each that still waits is told when it starts, as far as that is known; jobs_flush makes it
  * durable. Only job_queue_fini may follow. */
 void job_queue_tell(struct job_queue *q);
+/* The starts of those that were told none, into foreseen_ns: for who looks. The costs of
+ * backfill_foresee. */
+void jobs_foresee(struct jobs *jobs);
 
 /* Whether a job that has circuits may have them until then. WEFT_EINFEASIBLE: it would make others
  * late that were told a start; the text says until when. */
