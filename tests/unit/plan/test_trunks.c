@@ -292,6 +292,107 @@ static void check_tight(uint64_t seed, int sites)
 	tight_free(&t);
 }
 
+/* The ports of an edge at one of its sites are first..first+channels-1. */
+static int first_port(const struct tight_fabric *t, int edge, int site, int channels)
+{
+	int first = t->hosts_a_site * t->ports + 1;
+
+	for (int e = 0; e < edge; e++) {
+		first += t->edge[e][0] == site || t->edge[e][1] == site ? channels : 0;
+	}
+	return first;
+}
+
+/* The circuits of arcs in a plan of a job that are not in another; hit: of arcs that pass a
+ * device at one of the ports, which do not count. */
+static int not_in(const struct plan_job *x, const struct plan_job *y, int device, int first,
+		  int ports, bool *hit)
+{
+	int n = 0;
+
+	for (int i = 0; i < x->n_circuits; i++) {
+		const struct plan_circuit *a = &x->circuits[i];
+		bool found = false;
+
+		for (int k = 0; k < y->n_circuits && !found; k++) {
+			const struct plan_circuit *b = &y->circuits[k];
+
+			found = a->device == b->device && a->xc.in == b->xc.in &&
+				a->xc.out == b->xc.out;
+		}
+		for (int k = 0; k < x->n_circuits; k++) {
+			const struct plan_circuit *b = &x->circuits[k];
+
+			hit[i] |= b->arc == a->arc && b->device == device &&
+				  ((b->xc.in >= first && b->xc.in < first + ports) ||
+				   (b->xc.out >= first && b->xc.out < first + ports));
+		}
+		n += !found && !hit[i];
+	}
+	return n;
+}
+
+/* All fibres between two sites are cut: what was on them moves, and nothing else. */
+static int check_cut(const struct tight_fabric *t, int edge)
+{
+	int channels = 4 * t->channels, x = t->edge[edge][0], y = t->edge[edge][1], moved = 0;
+	int first = first_port(t, edge, x, channels), there = first_port(t, edge, y, channels);
+	char *text = tight_text(t, NULL, channels);
+	struct model_fabric *f = fabric_of(text), *g;
+	struct plan *p = plan_of(f, NULL), *q = NULL;
+	struct plan_light *light = light_after(p);
+	struct plan_base base = { .intent = light, .observed = light };
+	struct buf cut = { 0 };
+	struct err err = { 0 };
+	int rc;
+
+	buf_printf(&cut, "%sdead:\n  - { port: 's%d.[%d-%d]' }\n  - { port: 's%d.[%d-%d]' }\n",
+		   text, x, first, first + channels - 1, y, there, there + channels - 1);
+	g = fabric_of(buf_cstr(&cut));
+	rc = plan_make(g, &base, &q, &err);
+	for (int j = 0; rc == 0 && j < p->n_jobs; j++) {
+		const struct plan_job *before = &p->jobs[j];
+		const struct plan_job *after = job_named(q, f->jobs[before->job].name);
+		bool *hit = calloc((size_t)before->n_circuits + 1, sizeof(*hit));
+
+		assert_int_equal(not_in(before, after, x, first - 1, channels, hit), 0);
+		for (int i = 0; i < before->n_circuits; i++) {
+			moved += hit[i];
+		}
+		free(hit);
+	}
+	if (rc == 0) {
+		check_light(q);
+	}
+	assert_true(rc == 0 || rc == WEFT_EINFEASIBLE);
+	free(text);
+	buf_fini(&cut);
+	free(light);
+	plan_free(q);
+	plan_free(p);
+	model_free(g);
+	model_free(f);
+	return rc ? 0 : moved;
+}
+
+static void cuts_move_what_they_hit(void **state)
+{
+	int moved = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		struct tight_fabric t;
+
+		tight_make(&t, seed, 6 + (int)(seed % 3), 1 + (int)(seed % 2), 4);
+		for (int e = 0; e < t.n_edges; e++) {
+			moved += check_cut(&t, e);
+		}
+		tight_free(&t);
+	}
+	print_message("# %d circuits moved\n", moved);
+	assert_true(moved > 50);
+}
+
 static void found_whenever_rwa_finds_it(void **state)
 {
 	(void)state;
@@ -439,6 +540,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_made_at_a_drained_trunk),
 		cmocka_unit_test(found_whenever_rwa_finds_it),
+		cmocka_unit_test(cuts_move_what_they_hit),
 		cmocka_unit_test(refusals_say_what_proves_them),
 		cmocka_unit_test(any_mix_of_hosts_and_fibres),
 	};
