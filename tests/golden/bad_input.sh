@@ -198,7 +198,11 @@ for verb in verify show 'cost --alpha 1us --size 1MB --bandwidth 1Gbps' \
 		bad 65 'chunks-twice.json:7:.*duplicate' schedule $verb \
 			chunks-twice.json
 		bad 65 'absent: No such file' schedule $verb absent
-		bad 1 'folder: Is a directory' schedule $verb folder
+		if [[ $verb == verify ]]; then	# that of a step
+			bad 65 'folder/step.json: No such file' schedule verify folder
+		else
+			bad 1 'folder: Is a directory' schedule $verb folder
+		fi
 		bad 64 'give a schedule file or --job' schedule $verb
 	}
 done

@@ -317,7 +317,7 @@ static const char *lost_host(const struct job_queue *q, const struct job *j)
 {
 	const struct model_fabric *f = q->v->f;
 
-	for (int p = 0; p < f->n_ports && j->n_reserved == q->b.n_units; p++) {
+	for (int p = 0; p < f->n_ports && j->reserved && j->n_reserved == q->b.n_units; p++) {
 		if ((j->reserved[SIDE(p, 0)] || j->reserved[SIDE(p, 1)]) &&
 		    (!q->v->good[p] || drain_has_host(q->v->drain, f, f->ports[p].host))) {
 			return f->hosts[f->ports[p].host].name;
