@@ -20,7 +20,8 @@ struct job_status {
 	struct plan_queue *queue;
 	struct job_status_hooks hooks;
 	struct job_rows rows;
-	int n_refreshing;	/* plans under way; only the last counts */
+	int n_refreshing;	/* plans under way */
+	const struct plan_request *newest;	/* of them, which alone counts; NULL: it is there */
 	uint64_t failed;	/* plan_failed_circuits when they were planned */
 	uint64_t usable;	/* plan_failed_ports when advice was sought */
 	enum { ADVICE_OLD, ADVICE_APPLIED, ADVICE_SOUGHT } advice;
@@ -155,24 +156,27 @@ void job_status_set(struct job_status *s, struct job_rows *rows)
 	job_rows_fini(&s->rows);
 	s->rows = *rows;
 	s->failed = 0;
+	s->newest = NULL;	/* those under way began before the change was over */
 	s->advice = ADVICE_APPLIED;
 	memset(rows, 0, sizeof(*rows));
 }
 
 /* ---- planning them ------------------------------------------------------- */
 
-/* Only the last of several plans under way counts, and only if the fabric is
- * still the one that it was made for. */
+/* Only the newest of several plans under way counts, which need not be the last to end, and only if
+ * the fabric is still the one that it was made for. */
 static void on_planned(struct plan_request *r)
 {
 	struct job_status *s = r->arg;
 	const struct model_fabric *f = apply_fabric(s->env->apply);
 	struct err err = r->err;
-	bool outdated = --s->n_refreshing > 0 || (r->fabric && f && strcmp(r->fabric->hash,
-									   f->hash) != 0);
+	bool outdated = r != s->newest || (r->fabric && f && strcmp(r->fabric->hash, f->hash) != 0);
 
+	s->n_refreshing--;
+	s->newest = r == s->newest ? NULL : s->newest;
 	if (outdated) {
 		plan_request_free(r);
+		job_status_check(s);
 		return;
 	}
 	job_rows_fini(&s->rows);
@@ -204,6 +208,7 @@ void job_status_refresh(struct job_status *s)
 	r->offline = r->with_picture = r->with_rows = true;
 	r->bare_picture = !s->env->applied;
 	s->n_refreshing++;
+	s->newest = r;
 	r->done = on_planned;
 	r->arg = s;
 	plan_request_start(r);
