@@ -165,7 +165,7 @@ tap "found, and kept"
 tap "where an answer is from"
 find >"$T/second" && cmp -s "$T/first" "$T/second"
 tap "the same from the cache"
-for damage in 's/^weft-frontier-8/weft-frontier-0/' '1s/ [^ ]* / 0.0.9 /' '3s/^[0-9]*/1/' '$d'; do
+for damage in 's/^weft-frontier-9/weft-frontier-0/' '1s/ [^ ]* / 0.0.9 /' '3s/^[0-9]*/1/' '$d'; do
 	cp "$file" "$T/whole"
 	sed -i "$damage" "$file"
 	! cmp -s "$T/whole" "$file"

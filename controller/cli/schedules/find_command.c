@@ -29,10 +29,10 @@
 #include "lib/base/version.h"
 
 /* The first word of a cache file: another version is another word. */
-#define CACHE_MAGIC "weft-frontier-8"
+#define CACHE_MAGIC "weft-frontier-9"
 /* Bytes of a cache file and of one of its lines, at most. */
 #define MAX_CACHE (1 << 20)
-#define MAX_LINE 640
+#define MAX_LINE 1280
 
 /* ---- the cache ---- */
 
@@ -86,8 +86,8 @@ static void cache_write(const struct coll_query *q, const struct coll_frontier *
 	for (size_t i = 0; i < f->points.n; i++) {
 		const struct coll_point *p = &f->points.v[i];
 
-		buf_printf(&body, "%d %" PRId64 " %" PRId64 " %d %s\n", p->steps,
-			   p->num, p->den, p->ports, p->expr);
+		buf_printf(&body, "%d %" PRId64 " %" PRId64 " %d %d %s\n", p->steps,
+			   p->num, p->den, p->ports, p->exact, p->expr);
 	}
 	buf_printf(&all, "%s %s %016" PRIx64 "\n%s", CACHE_MAGIC, build_version,
 		   hash_bytes(buf_cstr(&body), body.len), buf_cstr(&body));
@@ -99,18 +99,19 @@ static void cache_write(const struct coll_query *q, const struct coll_frontier *
 	buf_fini(&all);
 }
 
-/* "steps num den ports expression"; the expression is built, so that nothing from a
+/* "steps num den ports exact expression"; the expression is built, so that nothing from a
  * file is believed unseen. */
 static bool read_point(const char *line, const struct coll_query *q, struct coll_frontier *f)
 {
-	struct coll_point p = { .exact = true };
-	char expr[MAX_LINE];
+	struct coll_point p = { 0 };
 	struct topo *t = NULL;
+	int exact, at = 0;
 	bool good;
 
-	if (strlen(line) >= MAX_LINE || sscanf(line, "%d %" SCNd64 " %" SCNd64 " %d %319[^\n]",
-					       &p.steps, &p.num, &p.den, &p.ports, expr) != 5 ||
-	    p.steps < 1 || p.num < 1 || p.den < 1 || topo_parse(expr, &t, NULL, NULL)) {
+	if (strlen(line) >= MAX_LINE ||
+	    sscanf(line, "%d %" SCNd64 " %" SCNd64 " %d %d %n", &p.steps, &p.num, &p.den, &p.ports,
+		   &exact, &at) != 5 ||
+	    p.steps < 1 || p.num < 1 || p.den < 1 || topo_parse(line + at, &t, NULL, NULL)) {
 		return false;
 	}
 	good = topo_n(t) == q->n && topo_max_degree(t) == p.ports && p.ports <= q->degree;
@@ -118,7 +119,8 @@ static bool read_point(const char *line, const struct coll_query *q, struct coll
 	if (!good) {
 		return false;
 	}
-	p.expr = x_dup(expr);
+	p.exact = exact;
+	p.expr = x_dup(line + at);
 	vec_push(&f->points, p);
 	return true;
 }
