@@ -349,7 +349,10 @@ static bool end_preempted(const struct room_search *r)
 			continue;
 		}
 		if (o->req->grace_ns) {
-			o->s.preempt_ns = clk_wall_ns() + o->req->grace_ns;
+			if (__builtin_add_overflow(clk_wall_ns(), o->req->grace_ns,
+						   &o->s.preempt_ns)) {
+				o->s.preempt_ns = INT64_MAX;
+			}
 			o->end_told = false;
 		}
 		job_move(o, o->req->grace_ns ? STORE_JOB_RUNNING : STORE_JOB_ENDING, why);
