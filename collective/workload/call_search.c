@@ -21,7 +21,8 @@
 #include "lib/base/alloc.h"
 #include "lib/base/number/rng.h"
 
-#define ROUNDS 12000		/* of annealing from each beginning */
+#define ROUNDS 12000		/* of annealing, */
+#define MAX_WORK (INT64_C(1) << 29)	/* and ranks times steps of all of them */
 #define MAX_STEPS (2 * CALL_MAX_RANKS)
 
 int call_steps(const struct call_sequence *s)
@@ -167,54 +168,69 @@ void call_radices(const struct call_query *q, struct call_sequence *out)
 
 /* ---- all-to-all ---- */
 
-/* Ports that are used alike as far as paths are as short: the load counts a little. */
-#define LOAD_WEIGHT 1e-4
-
 struct pairs_table {
-	double *cost;		/* [steps + 1][ranks] of getting so far by then */
-	int8_t *last;		/* [steps][ranks] the port that the last step took; -1: none */
+	int16_t *hops;		/* [steps + 1][ranks] steps that move what goes so far, by then; -1:
+				 * it cannot be there */
 	double *load;		/* [steps][ports] shards */
 };
 
-/* One step: what is at s stays or goes on to s + g. */
-static void relax(const struct call_query *q, const struct call_run *run, const double *before,
-		  const double *load, double *after, int8_t *last)
+/* One step: what is at s stays, or goes on to s + g. */
+static void relax(const struct call_query *q, const struct call_run *run, const int16_t *before,
+		  int16_t *after)
 {
-	for (int s = 0; s < q->ranks; s++) {
-		after[s] = before[s];
-		last[s] = -1;
-	}
+	memcpy(after, before, (size_t)q->ranks * sizeof(*after));
 	for (int i = 0; i < q->ports; i++) {
 		int g = run->generators[i];
-		double step = 1 + LOAD_WEIGHT * load[i];
 
 		for (int s = 0; g && s < q->ranks; s++) {
 			int to = s + g < q->ranks ? s + g : s + g - q->ranks;
 
-			if (before[s] + step < after[to]) {
-				after[to] = before[s] + step;
-				last[to] = (int8_t)i;
+			if (before[s] >= 0 && (after[to] < 0 || before[s] + 1 < after[to])) {
+				after[to] = (int16_t)(before[s] + 1);
 			}
 		}
 	}
+}
+
+/* The port of a step that what is at *at behind it came by, the least loaded of those on a path of
+ * the fewest steps; -1: it waited. *at becomes where it was before. */
+static int step_back(const struct call_query *q, const struct call_run *run, const int16_t *before,
+		     int hops, const double *load, int *at)
+{
+	int best = -1, from = *at;
+
+	if (before[*at] == hops) {
+		return -1;
+	}
+	for (int i = 0; i < q->ports; i++) {
+		int g = run->generators[i], s = *at - g < 0 ? *at - g + q->ranks : *at - g;
+
+		if (g && before[s] == hops - 1 && (best < 0 || load[i] < load[best])) {
+			best = i;
+			from = s;
+		}
+	}
+	*at = from;
+	return best;
 }
 
 /* What is for s goes back along its path, and loads the ports. */
 static void trace(const struct call_query *q, const struct call_run *const *step, int steps, int s,
 		  struct pairs_table *t, int8_t *via)
 {
-	int at = s;
+	const size_t n = (size_t)q->ranks;
+	int at = s, hops = t->hops[(size_t)steps * n + (size_t)s];
 
 	for (int k = steps; k-- > 0;) {
-		int port = t->last[(size_t)k * (size_t)q->ranks + (size_t)at];
+		double *load = t->load + k * q->ports;
+		int port = step_back(q, step[k], t->hops + (size_t)k * n, hops, load, &at);
 
 		if (via) {
 			via[(size_t)s * (size_t)steps + (size_t)k] = (int8_t)port;
 		}
 		if (port >= 0) {
-			t->load[k * q->ports + port]++;
-			at -= step[k]->generators[port];
-			at += at < 0 ? q->ranks : 0;
+			load[port]++;
+			hops--;
 		}
 	}
 }
@@ -222,8 +238,7 @@ static void trace(const struct call_query *q, const struct call_run *const *step
 double call_paths(const struct call_query *q, const struct call_sequence *seq, int8_t *via)
 {
 	size_t n = (size_t)q->ranks, steps = (size_t)call_steps(seq), k = 0;
-	struct pairs_table t = { x_new((steps + 1) * n, sizeof(*t.cost)),
-				 x_new(steps * n + 1, sizeof(*t.last)),
+	struct pairs_table t = { x_new((steps + 1) * n, sizeof(*t.hops)),
 				 x_new(steps * (size_t)q->ports + 1, sizeof(*t.load)) };
 	const struct call_run **step = x_new(steps + 1, sizeof(struct call_run *));
 	double ns = (double)q->cost.alpha_ns * (double)steps +
@@ -234,16 +249,16 @@ double call_paths(const struct call_query *q, const struct call_sequence *seq, i
 			step[k++] = &seq->runs[i];
 		}
 	}
-	for (size_t s = 1; s < n; s++) {
-		t.cost[s] = HUGE_VAL;
-	}
+	memset(t.hops + 1, -1, (n - 1) * sizeof(*t.hops));
 	for (k = 0; k < steps; k++) {
-		relax(q, step[k], t.cost + k * n, t.load + k * (size_t)q->ports,
-		      t.cost + (k + 1) * n, t.last + k * n);
+		relax(q, step[k], t.hops + k * n, t.hops + (k + 1) * n);
 	}
-	for (size_t s = 1; s < n; s++) {
-		ns += t.cost[steps * n + s] == HUGE_VAL ? HUGE_VAL : 0;
-		trace(q, step, (int)steps, (int)s, &t, via);
+	for (size_t s = 1; s < n && ns < HUGE_VAL; s++) {
+		if (t.hops[steps * n + s] < 0) {
+			ns = HUGE_VAL;
+		} else {
+			trace(q, step, (int)steps, (int)s, &t, via);
+		}
 	}
 	for (k = 0; k < steps; k++) {
 		double most = 0;
@@ -253,8 +268,7 @@ double call_paths(const struct call_query *q, const struct call_sequence *seq, i
 		}
 		ns += most * shard_ns(q);
 	}
-	free(t.cost);
-	free(t.last);
+	free(t.hops);
 	free(t.load);
 	free(step);
 	return ns;
@@ -317,15 +331,17 @@ static void vary(const struct call_query *q, struct rng *rng, struct call_sequen
 	}
 }
 
-/* From *best on, which becomes the best that was met; the ns of a call. */
-static double anneal(const struct call_query *q, struct rng *rng, struct call_sequence *best)
+/* From *best on, which becomes the best that was met. */
+static void anneal(const struct call_query *q, struct rng *rng, struct call_sequence *best)
 {
 	struct call_sequence now = { 0 }, next = { 0 };
 	double least = call_paths(q, best, NULL), cur = least;
+	int64_t rounds = MAX_WORK / ((int64_t)q->ranks * call_steps(best));
 
+	rounds = rounds < ROUNDS ? rounds : ROUNDS;
 	copy_sequence(best, &now);
-	for (int i = 0; i < ROUNDS; i++) {
-		double heat = 0.02 * least * (1 - (double)i / ROUNDS), ns;
+	for (int64_t i = 0; i < rounds; i++) {
+		double heat = 0.02 * least * (1 - (double)i / (double)rounds), ns;
 
 		copy_sequence(&now, &next);
 		vary(q, rng, &next);
@@ -342,33 +358,53 @@ static double anneal(const struct call_query *q, struct rng *rng, struct call_se
 	}
 	free(now.runs);
 	free(next.runs);
-	return least;
 }
 
-/* The beginnings: radices alike, and a light for every few ranks. Those that are far behind are
- * not gone on from. */
+/* Light that stays still, ports at the weights of a number with as many digits. */
+static void still(const struct call_query *q, struct call_sequence *out)
+{
+	int radix = 2, weight = 1;
+	struct call_run run = { 0 };
+
+	while (pow(radix, q->ports) < q->ranks) {
+		radix++;
+	}
+	for (int i = 0; i < q->ports && weight < q->ranks; i++, weight *= radix) {
+		run.generators[i] = weight;
+		run.steps += radix - 1;
+	}
+	*out = (struct call_sequence){ .n_runs = 1, .runs = x_new(1, sizeof(run)) };
+	out->runs[0] = run;
+}
+
+/* The better of *best and one more that is begun with, which is freed. */
+static void take_better(const struct call_query *q, struct call_sequence *s,
+			struct call_sequence *best)
+{
+	if (call_paths(q, s, NULL) < call_paths(q, best, NULL)) {
+		copy_sequence(s, best);
+	}
+	free(s->runs);
+}
+
+/* From the best of radices alike and a light for every few ranks, and from light that stays. */
 void call_search(const struct call_query *q, struct call_sequence *out)
 {
+	struct call_sequence s;
 	struct rng rng;
-	double least;
 
 	rng_seed(&rng, q->seed);
 	direct(q, out);
-	least = call_paths(q, out, NULL);
 	for (int radix = 2; radix <= q->ranks; radix = radix < 8 ? radix + 1 : 2 * radix) {
-		struct call_sequence s = { 0 };
-		double ns;
-
+		s = (struct call_sequence){ 0 };
 		for (int w = 1; w < q->ranks; w *= radix) {
 			s.runs = x_grow(s.runs, (size_t)s.n_runs + 1, sizeof(*s.runs));
 			s.runs[s.n_runs++] = run_of(q, w, steps_of_radix(radix, q->ports));
 		}
-		ns = call_paths(q, &s, NULL);
-		if (ns < least) {
-			copy_sequence(&s, out);
-			least = ns;
-		}
-		free(s.runs);
+		take_better(q, &s, out);
 	}
-	(void)anneal(q, &rng, out);
+	still(q, &s);
+	anneal(q, &rng, &s);
+	anneal(q, &rng, out);
+	take_better(q, &s, out);
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weft schedule light: schedules whose light changes between their steps, for ranks between any two
  * of which there may be a circuit. */
+#include <stdlib.h>
+
 #include "collective/workload/call_lights.h"
+#include "collective/workload/workload.h"
 #include "controller/cli/core/private.h"
+#include "lib/base/alloc.h"
 
 static int read_query(const struct cli *c, struct call_query *q, struct err *err)
 {
@@ -26,16 +30,51 @@ static int read_query(const struct cli *c, struct call_query *q, struct err *err
 	return r;
 }
 
-/* {collective, ranks, ports, steps, light_changes, time, bound, gap}. */
+/* The best light that stays, as for a step of this collective alone: its time and its digraph, for
+ * free(). */
+static int find_still(const struct call_query *q, int64_t *ns, char **topology, struct err *err)
+{
+	const struct workload_params p = { .ports = q->ports, .link_bps = q->cost.link_bps,
+					   .alpha_ns = q->cost.alpha_ns, .change_ns = -1,
+					   .max_changes = -1 };
+	const struct workload_op op = { .name = "call", .kind = q->kind, .axes = 1,
+					.bytes = q->cost.size_bytes };
+	const struct workload_step step = { .ops = 1, .times = 1 };
+	struct workload_plan *plan;
+	struct workload *w;
+	int r;
+
+	workload_new(&w);
+	(void)((r = workload_add_axis(w, "ranks", q->ranks, err)) ||
+	       (r = workload_add_op(w, &op, err)) || (r = workload_count(w, &step, err)) ||
+	       (r = workload_make_plan(w, &p, &plan, err)));
+	if (r == 0) {
+		*ns = plan->time_ns;
+		*topology = x_dup(plan->lights.v[0].shares.v[0].expr);
+		workload_plan_free(plan);
+	}
+	workload_free(w);
+	return r;
+}
+
+/* {collective, ranks, ports, steps, light_changes, time, bound, gap,
+ * still_light, still_topology}: the last, of light that stays, may be the faster ones. */
 int cmd_schedule_light(struct cli *c, struct err *err)
 {
 	const char *path = cli_opt(c, "output");
 	struct call_query q = { 0 };
 	struct call_made made;
+	char *topology = NULL;
+	int64_t still_ns = 0;
 	struct out *o;
 	int r = read_query(c, &q, err);
 
 	if (r || (r = call_lights_make(&q, &made, err))) {
+		return r;
+	}
+	r = find_still(&q, &still_ns, &topology, err);
+	if (r) {
+		coll_free(made.sched);
 		return r;
 	}
 	if (path) {
@@ -50,6 +89,13 @@ int cmd_schedule_light(struct cli *c, struct err *err)
 	cli_out_ns(c, o, "time", made.time_ns);
 	cli_out_ns(c, o, "bound", made.bound_ns);
 	out_real(o, "gap", (double)made.time_ns / (double)(made.bound_ns ? made.bound_ns : 1) - 1);
+	cli_out_ns(c, o, "still_light", still_ns);
+	out_str(o, "still_topology", topology);
+	if (still_ns < made.time_ns) {
+		out_note(o, "light that stays is faster: weft schedule make -t '%s' -c %s",
+			 topology, coll_kind_name(q.kind));
+	}
+	free(topology);
 	coll_free(made.sched);
 	return cli_print_unless(r, o, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Light that changes within a collective: right for all sizes and kinds, never slower than still
- * light of its ports or than what others have published. LIGHT_TABLE=1 prints all of these. */
+/* Light that changes within a collective: right for all sizes and kinds, and not slower than what
+ * others have published. LIGHT_TABLE=1 prints all of these. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
