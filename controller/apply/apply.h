@@ -107,6 +107,7 @@ struct apply_result {
 	int64_t generation;	/* after */
 	enum apply_level level; /* least over all devices changed */
 	int64_t took_ns;	/* from apply_start() to the verdict */
+	int n_left;		/* circuits that it was committed without, to be repaired */
 	int n_failed;		/* the first ones, whatever the verdict;
 				 * <= APPLY_MAX_FAILED */
 	struct apply_failed failed[APPLY_MAX_FAILED];

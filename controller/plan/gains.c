@@ -152,7 +152,10 @@ static void warn_worthless(struct plan *p)
 	for (int i = 0; i < p->n_gains; i++) {
 		const struct plan_gain *g = &p->gains[i];
 
-		if (g->down_ns > 0 && plan_payback(g) < 0) {
+		/* A step's light is another because the job asked for it. */
+		bool of_step = i < p->n_jobs && p->jobs[i].step && p->jobs[i].step->lights.n > 1;
+
+		if (g->down_ns > 0 && plan_payback(g) < 0 && !of_step) {
 			unit_human(UNIT_NS, (double)g->down_ns, down, sizeof(down));
 			unit_human(UNIT_NS, (double)g->before_ns, before, sizeof(before));
 			unit_human(UNIT_NS, (double)g->after_ns, after, sizeof(after));

@@ -202,6 +202,7 @@ enum phase journal_commit(struct change *c)
 		change_fail(c, rc, &err);
 		return PHASE_UNDO;
 	}
+	c->res.n_left = n_left;
 	if (n_left) {
 		snprintf(left, sizeof(left), "; %d of them to be repaired", n_left);
 	}

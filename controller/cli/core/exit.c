@@ -59,7 +59,7 @@ int cli_exit_verdict(Weft__V1__Verdict verdict, int rc)
 	switch (verdict) {
 	case WEFT__V1__VERDICT__VERDICT_NOTHING_TO_DO:
 	case WEFT__V1__VERDICT__VERDICT_COMMITTED:
-		return 0;
+		return rc < 0 ? err_exit_code(rc) : 0;
 	case WEFT__V1__VERDICT__VERDICT_ROLLED_BACK:
 		return 3;
 	case WEFT__V1__VERDICT__VERDICT_STUCK:

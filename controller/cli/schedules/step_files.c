@@ -84,9 +84,19 @@ static bool has_schedule(const struct step_files *s, const struct workload_use *
 
 /* ---- out ---- */
 
-/* A collective that runs under two lights has two schedules, and one name. */
+/* Files have names of collectives: none may be that of another file; and one that runs under two
+ * lights has two schedules. */
 static int check_names(const struct step_files *s, struct err *err)
 {
+	for (size_t i = 0; i < s->w->ops.n; i++) {
+		const char *name = s->w->ops.v[i].name;
+
+		if (strcmp(name, "step") == 0 || strcmp(name, "groups") == 0 ||
+		    strncmp(name, "light-", 6) == 0) {
+			return err_set(err, WEFT_EUNSUPPORTED, "a collective called %s: %s.json is "
+				       "another file of the folder", name, name);
+		}
+	}
 	for (size_t i = 0; i < s->plan->uses.n; i++) {
 		for (size_t k = 0; k < i; k++) {
 			if (s->plan->uses.v[i].op == s->plan->uses.v[k].op) {

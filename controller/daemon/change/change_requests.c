@@ -366,6 +366,9 @@ static int set_light(struct changes *all, struct rpc_call *call, const struct ch
 	if (r) {
 		return r;
 	}
+	if (!req->job[0] || !req->collective[0]) {
+		return err_set(err, WEFT_EINVAL, "job or collective: it is empty");
+	}
 	if (all->partners.ask) {
 		return err_set(err, WEFT_EUNSUPPORTED, "several weftd lead this fabric: light that "
 			       "changes by collective is not supported");

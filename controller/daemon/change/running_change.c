@@ -274,24 +274,51 @@ static void take_jobs(struct running_change *c)
 	all->hooks.committed(all->hooks.arg);
 }
 
+/* Ranks go on when the call has ended well: a change of a step's light that was committed without
+ * some of its circuits, or one whose light was there but for some that are dead, has not.
+ * WEFT_EDEVICE. */
+static int check_light(const struct running_change *c, const struct apply_result *res,
+		       struct err *err)
+{
+	const char *job = c->plan->light_job;
+
+	if (job && res->n_left > 0) {
+		err_set(err, WEFT_EDEVICE, "job %s has not all of its light: %d of its circuits "
+			"could not be made", job, res->n_left);
+		err_hint(err, "\"weft status\" names them");
+		return err->code;
+	}
+	for (size_t i = 0; job && i < c->rows.n; i++) {
+		const Weft__V1__PlanJob *row = c->rows.v[i];
+
+		if (strcmp(row->name, job) == 0 && row->degradation) {
+			return err_set(err, WEFT_EDEVICE, "job %s has not all of its light: %d of "
+				       "its circuits are dead", job, row->degradation->failed);
+		}
+	}
+	return 0;
+}
+
 /* The engine is done. Also without any step the jobs are those of the
  * configuration now, and where that was to go back, no change waits any more. */
 static void on_applied(int rc, const struct apply_result *res, const struct err *err, void *arg)
 {
 	struct running_change *c = arg;
-	struct err ignored = { 0 };
+	struct err ignored = { 0 }, lacks = { 0 };
+	int r = rc;
 
 	if (res->verdict == APPLY_NOTHING_TO_DO && c->of->confirm.change &&
 	    store_confirm(c->of->env->store, &ignored)) {
 		log_error("weftd", "%s", ignored.msg);
 	}
 	if (res->verdict == APPLY_COMMITTED || res->verdict == APPLY_NOTHING_TO_DO) {
+		r = rc ? rc : check_light(c, res, &lacks);
 		take_jobs(c);
 	}
 	if (res->verdict == APPLY_COMMITTED && c->plan->evacuated[0]) {
 		drain_emptied(c->of->drain, c->plan->evacuated, &c->order);
 	}
-	end_change(c, res, rc, err);
+	end_change(c, res, r, rc ? err : &lacks);
 }
 
 /* A plan file was made for a state of the devices; the plan that is made from it
