@@ -163,6 +163,8 @@ static const struct cli_option job_options[] = {
 	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
 	  "all-to-all or broadcast", COLLECTIVES },
 	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL },
+	{ 0, "step", "FILE", "in place of these a training step: mesh, collectives, step, as in a "
+	  "fabric", NULL },
 	{ 't', "topology", "EXPR", "default: the best", NULL },
 	{ 'a', "algorithm", "NAME", "default: the best", ALGORITHMS },
 	{ 0, "min-ports", "N", "only hosts with at least N ports", NULL },

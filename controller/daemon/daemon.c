@@ -148,7 +148,7 @@ static const struct route {
 	JOBS("ListJobs", list_jobs_request, list_jobs_response, UNARY, list_jobs, PART(jobs)),
 	JOBS("RenewJob", renew_job_request, renew_job_response, UNARY, renew_job, PART(jobs)),
 	JOBS("SetLight", set_light_request, set_light_response, SERVER_STREAMING, set_light,
-	     PART(changes)),
+	     PART(jobs)),
 	HEALTH("Check", UNARY, health_check),
 	HEALTH("Watch", SERVER_STREAMING, health_watch),
 	REFLECTION("v1"), REFLECTION("v1alpha"),

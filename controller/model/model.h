@@ -258,7 +258,9 @@ struct model_changes {
 struct model_request {
 	char *name;
 	char *nodes;		/* hosts in the order of ranks, "a b c" */
-	char *collective, *topology, *algorithm;
+	char *collective;	/* its name; of a training step its keys as in a job of the
+				 * text, as YAML (model_check_step) */
+	char *topology, *algorithm;
 	char *ring;		/* "": on switches */
 	char *ports;		/* of each host: names, "p0 p1", in front of digits
 				 * a space, " 2", or a number and those
@@ -369,6 +371,11 @@ void model_config_fini(struct model_config *config);
 int model_config_drop_jobs(struct model_config *config, struct err *err);
 /* Appends a copy; texts of r that are NULL become "". O(n) beside the texts. */
 void model_config_add(struct model_config *config, const struct model_request *r);
+
+/* Reads the keys of a training step that is requested, as YAML: mesh, collectives, step, light,
+ * changes-at-most; *ranks: those of its mesh. WEFT_EINVAL, with line and column of the text.
+ * O(len). */
+int model_check_step(const char *text, int *ranks, struct err *err);
 
 /* model_fabric.hash of the fabric that the configuration makes. */
 void model_config_hash(const struct model_config *config, char hash[65]);

@@ -55,21 +55,65 @@ static void append_names(struct model_build *b, struct conf_node *map, struct co
 	}
 }
 
+/* Places in the text of a request are none of the fabric's. */
+static void forget_places(struct conf_node *n)
+{
+	for (; n; n = n->next) {
+		n->at = (struct conf_place){ 0, 0 };
+		forget_places(n->first);
+	}
+}
+
+/* Appends the keys of a training step. Other keys of a job are the request's own. */
+static void append_step(struct model_build *b, struct conf_node *map, struct conf_node ***last,
+			const char *text)
+{
+	static const int keys[] = { JOB_MESH, JOB_COLLECTIVES, JOB_STEP, JOB_LIGHT,
+				    JOB_MAX_CHANGES };
+	struct conf_node *step = conf_read_yaml(b->r, text, strlen(text));
+	struct conf_node *k = step ? step->first : NULL, *next;
+
+	if (b->requested) {
+		forget_places(k);
+	}
+	if (step && step->kind != CONF_NODE_MAP) {
+		conf_error(b->r, step->at, WEFT_EINVAL, "expected keys of a training step");
+		return;
+	}
+	for (; k; k = next) {
+		bool known = false;
+
+		next = k->next->next;
+		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+			known |= strcmp(k->text, section_job.keys[keys[i]].name) == 0;
+		}
+		if (!known) {
+			conf_error(b->r, k->at, WEFT_EINVAL, "'%.40s' is no key of a training "
+				   "step", k->text);
+			continue;
+		}
+		append(map, last, k);
+		append(map, last, k->next);
+	}
+	**last = NULL;
+}
+
 /* A request as a mapping, so that it passes the same checks as the jobs of the
  * text; numbers are written in a way that reads back exactly. */
 static struct conf_node *request_node(struct model_build *b, const struct model_request *q)
 {
+	const bool is_step = strchr(q->collective, ':');
 	char size[64], channels[16] = "", number[16] = "";
 	const int digits = build_number_len(q->ports);
 	const struct {
 		const char *key, *text;
 	} texts[] = {
 		{ "name", q->name },
-		{ "collective", q->collective },
+		{ "collective", is_step ? "" : q->collective },
 		{ "topology", q->topology },
 		{ "algorithm", q->algorithm },
 		{ "ring", q->ring },
-		{ "size", unit_str(UNIT_BYTES, q->size_bytes, size, sizeof(size)) },
+		{ "size", is_step ? "" : unit_str(UNIT_BYTES, q->size_bytes, size, sizeof(size)) },
 		{ "channels", channels },
 		{ "ports", number },
 	};
@@ -91,7 +135,43 @@ static struct conf_node *request_node(struct model_build *b, const struct model_
 	}
 	append_names(b, map, &last, "nodes", q->nodes);
 	append_names(b, map, &last, "ports", digits ? "" : q->ports);
+	if (is_step) {
+		append_step(b, map, &last, q->collective);
+	}
 	return map;
+}
+
+int model_check_step(const char *text, int *ranks, struct err *err)
+{
+	const struct model_request q = { .name = "step", .nodes = "", .topology = "",
+					 .algorithm = "", .ring = "", .ports = "",
+					 .collective = (char *)text };
+	struct conf_arena keep = { 0 };
+	struct err_list errs = { .max = 1 };
+	struct conf_reader r;
+	struct model_build b = { .r = &r };
+	struct job_entry e = { .object = "step" };
+
+	conf_reader_init(&r, "step", "training step", &keep, &errs);
+	if (!strchr(text, ':')) {
+		conf_error(&r, (struct conf_place){ 1, 1 }, WEFT_EINVAL, "expected keys of a "
+			   "training step");
+	} else {
+		e.node = request_node(&b, &q);
+	}
+	if (e.node && r.n_errors == 0 &&
+	    conf_read_section(&r, &section_job, e.object, e.node, e.v)) {
+		build_step(&b, &e);
+		*ranks = workload_ranks(e.job.workload, WORKLOAD_ALL_AXES);
+	}
+	workload_free(e.job.workload);
+	if (errs.n > 0) {
+		*err = errs.v[0];
+	}
+	conf_reader_fini(&r);
+	err_list_fini(&errs);
+	conf_arena_fini(&keep);
+	return err->code;
 }
 
 /* ---- circuits ---- */

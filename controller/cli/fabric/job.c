@@ -12,6 +12,7 @@
 
 #include "controller/cli/core/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/file.h"
 #include "weft/v1/jobs.pb-c.h"
 
 #define JOBS_METHOD(name) "/weft.v1.JobsService/" name
@@ -203,29 +204,46 @@ static int read_ports(const struct cli *c, Weft__V1__RequestJobRequest *q, char 
 	return r ? err_wrap(err, "--ports") : 0;
 }
 
+/* --step: a file, whose mesh says how many hosts unless options do. *text: the caller's. */
+static int read_step(const struct cli *c, Weft__V1__RequestJobRequest *q, char **text,
+		     struct err *err)
+{
+	int ranks = 0, r;
+	size_t len;
+
+	if (!cli_has(c, "step")) {
+		return (r = cli_need(c, "collective", err)) ? r : cli_need(c, "size", err);
+	}
+	if ((r = file_read(cli_opt(c, "step"), MODEL_MAX_TEXT, text, &len, err)) ||
+	    (r = model_check_step(*text, &ranks, err))) {
+		return r;
+	}
+	q->step = *text;
+	q->count = cli_has(c, "nodes") || q->count || q->ranks ? q->count : ranks;
+	return 0;
+}
+
 /* The hosts are named (--nodes, expanded here from gpu[00-03]) or counted
  * (--count, --ranks), never both. A name is made up by weftd without one. */
 int cmd_job_request(struct cli *c, struct err *err)
 {
 	Weft__V1__RequestJobRequest q = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
-	char **names = NULL, **ports = NULL;
+	char **names = NULL, **ports = NULL, *step = NULL;
 	struct buf arcs = { 0 };
 	int n = 0, r;
 
-	if ((r = cli_need(c, "collective", err)) ||
-	    (r = cli_need(c, "size", err)) || (r = read_numbers(c, &q, err))) {
-		return r;
+	if ((r = read_numbers(c, &q, err)) || (r = read_step(c, &q, &step, err))) {
+		goto out;
 	}
 	if (cli_has(c, "nodes") + (q.count > 0) + (q.ranks > 0) != 1) {
-		return err_set(err, WEFT_EUSAGE, "weft job request: give one of --nodes, --count "
-			       "and --ranks");
+		r = err_set(err, WEFT_EUSAGE, "weft job request: give one of --nodes, --count and "
+			    "--ranks");
+		goto out;
 	}
-	if (cli_has(c, "nodes")) {
-		r = model_expand(cli_opt(c, "nodes"), MODEL_MAX_HOSTS, &names, &n, err);
-		if (r) {
-			err_wrap(err, "--nodes");
-			return r;
-		}
+	if (cli_has(c, "nodes") &&
+	    (r = model_expand(cli_opt(c, "nodes"), MODEL_MAX_HOSTS, &names, &n, err))) {
+		err_wrap(err, "--nodes");
+		goto out;
 	}
 	if ((r = read_ports(c, &q, &ports, err)) || (r = read_topology(c, &q, &arcs, err))) {
 		goto out;
@@ -244,6 +262,7 @@ out:
 	model_names_free(names);
 	model_names_free(ports);
 	buf_fini(&arcs);
+	free(step);
 	return r;
 }
 

@@ -10,6 +10,7 @@
 #include "controller/daemon/core/core.h"
 #include "controller/daemon/core/plan_queue.h"
 #include "controller/daemon/hosts/hosts.h"
+#include "weft/v1/jobs.pb-c.h"
 
 /* ---- drain.c: what gets no new circuits, and the frozen fabric ---- */
 
@@ -163,7 +164,8 @@ void handle_rollback(struct rpc_call *call, const ProtobufCMessage *req, void *a
 /* Gives a job's hosts the light of a collective of its step: a change of the present configuration
  * in which no other job's circuits move. WEFT_ENOTFOUND, WEFT_EINVAL as plan_set_light;
  * WEFT_EUNSUPPORTED where others lead the fabric too. */
-void handle_set_light(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+void changes_set_light(struct changes *all, struct rpc_call *call,
+		       const Weft__V1__SetLightRequest *req);
 /* Asks the change that runs to stop, and watches it to its end; or takes back the
  * one that waits for its confirmation. WEFT_ENOTFOUND: neither is there. */
 void handle_cancel(struct rpc_call *call, const ProtobufCMessage *req, void *arg);

@@ -383,15 +383,14 @@ static int set_light(struct changes *all, struct rpc_call *call, const struct ch
 	return changes_start(all, call, q, pr, "", err);
 }
 
-void handle_set_light(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+void changes_set_light(struct changes *all, struct rpc_call *call,
+		       const Weft__V1__SetLightRequest *req)
 {
-	const Weft__V1__SetLightRequest *req = (const void *)msg;
 	struct buf comment = { 0 };
 	struct change_request q = { .order.request_id = req->request_id };
-	struct changes *all = arg;
 	struct err err = { 0 };
 
-	if (changes_is_answered(all, call, msg, &q)) {
+	if (changes_is_answered(all, call, &req->base, &q)) {
 		return;
 	}
 	buf_printf(&comment, "light of job %s for %s", req->job, req->collective);

@@ -52,7 +52,7 @@ bool jobs_needs_all(const struct jobs *jobs, const char *name);
 void jobs_add_requests(const struct jobs *jobs, struct model_config *config);
 /* Writes living jobs as the array "requests" of o. */
 void jobs_out(const struct jobs *jobs, struct out *o);
-/* RequestJob, ReleaseJob, RenewJob, ListJobs; arg is the struct jobs. */
+/* RequestJob, ReleaseJob, RenewJob, SetLight, ListJobs; arg is the struct jobs. */
 
 /* Adds a job, or finds the one that this request id has made or that has just the circuits that
  * are asked for, and streams its states until it runs. WEFT_EINVAL, WEFT_EUNSUPPORTED, WEFT_ELIMIT
@@ -64,6 +64,9 @@ void handle_release_job(struct rpc_call *call, const ProtobufCMessage *req, void
 /* A job ends no sooner than so long from now. WEFT_ENOTFOUND; WEFT_EDENIED; WEFT_EINFEASIBLE: it
  * ends already, or others were told that they run then. */
 void handle_renew_job(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* The light of a collective for a job's hosts (changes_set_light). WEFT_EDENIED for a job that
+ * another user has requested, unless an operator asks. */
+void handle_set_light(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 /* All jobs that live, or one of them; and those that are over if asked for. */
 void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 

@@ -62,7 +62,7 @@ struct model_request job_value(const struct job *j)
 	return (struct model_request){
 		.name = j->s.name,
 		.nodes = q->n_circuits ? (char *)"" : j->moving ? j->moving : j->s.nodes,
-		.collective = q->collective,
+		.collective = q->step[0] ? q->step : q->collective,
 		.topology = q->topology,
 		.algorithm = q->algorithm,
 		.ring = q->ring,

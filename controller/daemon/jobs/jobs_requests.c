@@ -74,6 +74,7 @@ static int check_counts(const Weft__V1__RequestJobRequest *q, struct err *err)
 static int check_kind(const Weft__V1__RequestJobRequest *q, struct err *err)
 {
 	const bool hosts = q->n_nodes > 0 || q->count || q->ranks || q->collective[0] ||
+			   q->step[0] ||
 			   q->size_bytes || q->topology[0] || q->algorithm[0] || q->min_ports ||
 			   q->ring[0] || q->channels || q->n_ports > 0 || q->port_count ||
 			   q->repair;
@@ -142,7 +143,7 @@ static int check_numbers(const Weft__V1__RequestJobRequest *q, struct err *err)
 	if (q->n_nodes > 0 && q->count && (size_t)q->count != q->n_nodes) {
 		return err_set(err, WEFT_EINVAL, "count: %d, but %zu nodes", q->count, q->n_nodes);
 	}
-	if (q->size_bytes <= 0) {
+	if (q->size_bytes <= 0 && !q->step[0]) {
 		return err_set(err, WEFT_EINVAL, "size_bytes: %" PRId64 " is not 1 or more",
 			       q->size_bytes);
 	}
@@ -192,6 +193,25 @@ static int check_places(const struct jobs *jobs,
 	return check_ports(f, q, err);
 }
 
+/* A training step has all that its collectives need, and is on as many hosts as its mesh. */
+static int check_step(const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	const int hosts = q->n_nodes > 0 ? (int)q->n_nodes : q->count;
+	int ranks = 0;
+
+	if (q->collective[0] || q->size_bytes || q->topology[0] || q->algorithm[0] ||
+	    q->ring[0] || q->channels) {
+		return err_set(err, WEFT_EINVAL, "step: collective, size_bytes, topology, "
+			       "algorithm, ring and channels are of one collective, not beside "
+			       "a step");
+	}
+	if (model_check_step(q->step, &ranks, err)) {
+		return err->code;
+	}
+	return ranks == hosts ? 0 : err_set(err, WEFT_EINVAL, "step: mesh: of %d ranks, the job "
+					    "has %d hosts", ranks, hosts);
+}
+
 /* A collective: whether it could be, some time. */
 static int check_collective(const struct jobs *jobs, const Weft__V1__RequestJobRequest *q,
 			    struct err *err)
@@ -206,8 +226,10 @@ static int check_collective(const struct jobs *jobs, const Weft__V1__RequestJobR
 	    (r = check_places(jobs, q, err))) {
 		return r;
 	}
-	return coll_kind_parse(q->collective, &kind, err) ? err_wrap(err, "collective")
-							  : job_check_ever(&j, err);
+	if (q->step[0] ? check_step(q, err) : coll_kind_parse(q->collective, &kind, err)) {
+		return q->step[0] ? err->code : err_wrap(err, "collective");
+	}
+	return job_check_ever(&j, err);
 }
 
 /* Who does not wait for others is told at once that he would have to. Ports of jobs that wait are
@@ -570,4 +592,20 @@ void handle_renew_job(struct rpc_call *call, const ProtobufCMessage *msg, void *
 		job_row_free(row);
 	}
 	jobs_advance(jobs);
+}
+
+/* ---- SetLight ------------------------------------------------------------ */
+
+void handle_set_light(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+{
+	const Weft__V1__SetLightRequest *req = (const void *)msg;
+	struct jobs *jobs = arg;
+	const struct job *j = jobs_find(jobs, req->job);
+	struct err err = { 0 };
+
+	if (j && check_owner(j, call, &err)) {
+		rpc_finish_err(call, &err);
+		return;
+	}
+	changes_set_light(jobs->changes, call, req);
 }

@@ -323,7 +323,7 @@ static void write_job_rates(const struct views *views, struct buf *b)
 {
 	static const char rate[] = "weft_job_rate_ratio", degraded[] = "weft_job_degraded",
 		dead[] = "weft_job_dead_circuits", expected[] = "weft_job_expected_seconds",
-			whole[] = "weft_job_fault_free_seconds";
+			whole[] = "weft_job_fault_free_seconds", lit[] = "weft_job_light";
 	const Weft__V1__PlanJob *v[MAX_JOBS];
 	const struct job_rows *rows = shown_jobs(views);
 	size_t n = rows ? choose_jobs(rows, v) : 0;
@@ -354,6 +354,12 @@ static void write_job_rates(const struct views *views, struct buf *b)
 	for (size_t i = 0; i < n; i++) {
 		buf_printf(b, "%s{job_name=\"%s\"} %d\n", dead, v[i]->name,
 			   v[i]->degradation ? v[i]->degradation->failed : 0);
+	}
+	head(b, lit, "gauge", "Which of its lights a job has that changes them in a step, from 1.");
+	for (size_t i = 0; i < n; i++) {
+		if (v[i]->step && v[i]->step->n_lights > 1) {
+			buf_printf(b, "%s{job_name=\"%s\"} %d\n", lit, v[i]->name, v[i]->step->lit);
+		}
 	}
 	write_value(b, "weft_jobs_without_series", "gauge", "Jobs beyond the 300 that have "
 		    "series of their own.", rows ? (int64_t)(rows->n - n) : 0);
