@@ -100,10 +100,15 @@ bool sonic_is_row(const char *line)
 
 bool sonic_is_heading(const char *line)
 {
+	static const char *const first[] = { "id ", "name ", "port", "simplex port id ",
+					     "cross connect id " };
+	bool is = strcasestr(line, "a_side") != NULL;
+
 	line += strspn(line, " \t\r\n");
-	return line[strspn(line, "-=+| \t\r\n")] == '\0' || strncasecmp(line, "id ", 3) == 0 ||
-	       strncasecmp(line, "name ", 5) == 0 || strncasecmp(line, "port", 4) == 0 ||
-	       strcasestr(line, "a_side");
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++) {
+		is = is || strncasecmp(line, first[i], strlen(first[i])) == 0;
+	}
+	return is || line[strspn(line, "-=+| \t\r\n")] == '\0';
 }
 
 static int no_row(const char *word, const char *expected, struct err *err)
@@ -160,6 +165,26 @@ static bool parse_state(const char *word, enum drv_state *state)
 	return false;
 }
 
+/* The one state of both sides, as the CLI that is made from YANG has it. */
+static bool parse_one_state(const char *word, enum drv_state *state)
+{
+	static const struct {
+		const char *word;
+		enum drv_state state;
+	} words[] = {
+		{ "enabled", DRV_TUNED }, { "disabled", DRV_BLOCKED }, { "invalid", DRV_FAILED },
+		{ "N/A", DRV_BLOCKED },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcasecmp(word, words[i].word) == 0) {
+			*state = words[i].state;
+			return true;
+		}
+	}
+	return false;
+}
+
 int sonic_parse_status(char *line, struct optics_xc *xc, enum drv_state *state, struct err *err)
 {
 	char *columns[SONIC_MAX_COLUMNS];
@@ -168,6 +193,9 @@ int sonic_parse_status(char *line, struct optics_xc *xc, enum drv_state *state, 
 
 	if (n == 0 || !sonic_is_row(columns[0])) {
 		return 0;
+	}
+	if (n >= 2 && sonic_parse_pair(columns[0], xc) && parse_one_state(columns[1], state)) {
+		return 1;
 	}
 	if (n < 5 || !sonic_parse_pair(columns[0], xc) ||
 	    !parse_state(columns[n - 2], &a) || !parse_state(columns[n - 1], &b)) {

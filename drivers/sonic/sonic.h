@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading what a SONiC optical switch prints: the frame that a shell session
- * puts around a command's output, and rows of the tables of `show ocs`. Pure
- * text work that trusts nothing. Private to drivers and emulators.
+ * puts around a command's output, and rows of its tables. Pure text work that
+ * trusts nothing. Private to drivers and emulators.
  *
  * A command goes out as `COMMAND 2>&1; echo weft-end:TAG:$?`; its output and
  * then a line `weft-end:TAG:STATUS` come back. An echo of the command has no
  * such line, since its own begins with the command.
  *
- * Tables: SONiC's high level design of optical circuit switches, section 9.2.
+ * Tables: those of `show ocs`, SONiC's high level design of optical circuit
+ * switches, section 9.2; and those of the CLI that sonic-cli-gen makes from
+ * sonic-ocs.yang, `show ocs-port` and others, as sonic-ocs/sonic-buildimage shows
+ * them in its instructions for ocs-kvm.
  */
 #ifndef WEFT_DRIVERS_SONIC_SONIC_H
 #define WEFT_DRIVERS_SONIC_SONIC_H
@@ -41,11 +44,12 @@ int sonic_parse_end(const uint8_t *frame, size_t len, size_t *text_len,
 
 /* Rows begin with a number. Each parser returns 1 for a row, 0 for a line that is
  * none, WEFT_EDEVICE for a row that cannot be read; the line is cut into its
- * columns. Ports `12A` and `32B` are input 11 and output 31; letters may be small. */
+ * columns. Ports `12A` and `32B` are input 11 and output 31; letters may be small.
+ * A state is two words, of a side each, or in a CLI made from YANG one. */
 int sonic_parse_config(char *line, struct optics_xc *xc, struct err *err);
 int sonic_parse_status(char *line, struct optics_xc *xc, enum drv_state *state, struct err *err);
 int sonic_parse_loss(char *line, struct optics_xc *xc, int32_t *loss_mdb, struct err *err);
-/* Of `show ocs port config` and `status`: the last column, behind a label that may
+/* Of the tables of ports: the last column, behind a label that may
  * hold blanks. */
 int sonic_parse_port(char *line, bool *is_out, int *index, const char **word, struct err *err);
 
@@ -77,6 +81,8 @@ struct sonic {
 	int32_t *losses;	/* [in * n_out + out], -1: not known */
 	uint64_t tag;
 	uint64_t ready_session;	/* the shell is set up, the size right */
+	bool yang;		/* its CLI is made from YANG: else `show ocs` */
+	bool asked_yang;	/* the question that is out tells */
 	void (*next)(struct sonic *s, char *text, int status);
 	int at_read;
 	unsigned asked;		/* bits of the reads that are out */
@@ -85,7 +91,8 @@ struct sonic {
 	struct xc_map map;
 	struct batch batch;
 	int n_in, n_out;	/* while counting */
-	bool any_add;
+	bool any_change;	/* that the tables may show later */
+	size_t clearing;	/* of xcs, before a REPLACE */
 	int64_t until_ns;	/* for tuning */
 	char code[16], text[DRV_TEXT_MAX];	/* of a command that failed */
 };
@@ -105,7 +112,7 @@ enum sonic_reads { SONIC_READ_ALL, SONIC_READ_MAP };
  * operation. */
 void sonic_start_reads(struct sonic *s, enum sonic_reads what, void (*after)(struct sonic *));
 /* The two questions about circuits, as they are asked. */
-const char *sonic_map_command(int i);
+const char *sonic_map_command(const struct sonic *s, int i);
 /* The circuit as read last, or NULL. O(circuits). */
 struct sonic_xc *sonic_find_xc(const struct sonic *s, struct optics_xc xc);
 

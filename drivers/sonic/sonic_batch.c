@@ -6,7 +6,9 @@
  * the device does not report which item failed, so its items are sent again
  * one by one. A circuit that is only in the hardware (stale) stands in the way
  * without being configured: it is configured and deleted first, in the same
- * command line, as the device knows no other way to end it.
+ * command line, as the device knows no other way to end it. A CLI that is made
+ * from YANG takes one circuit a command, says nothing when it took it, and would
+ * take two of one port: what makes way is deleted by name, in the same line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,17 +31,29 @@ static bool shares_port(struct optics_xc a, struct optics_xc b)
 	return a.in == b.in || a.out == b.out;
 }
 
-static void put_config(const struct sonic *s, struct buf *b)
+static void put_config(const struct sonic *s, bool add, struct buf *b)
 {
-	buf_printf(b, "%s%sconfig ocs cross-connect ", s->sudo,
-		   s->sudo[0] ? " " : "");
+	buf_printf(b, "%s%sconfig ocs%scross-connect %s ", s->sudo, s->sudo[0] ? " " : "",
+		   s->yang ? "-" : " ", add ? "add" : "delete");
+}
+
+/* A command for one circuit. */
+static void put_one(const struct sonic *s, bool add, struct optics_xc xc, struct buf *b)
+{
+	put_config(s, add, b);
+	put_pair(b, true, xc);
+	if (add && s->yang) {
+		buf_printf(b, " --a-side %dA --b-side %dB", xc.in + 1, xc.out + 1);
+	} else if (add) {
+		buf_str(b, " update");
+	}
 }
 
 /* A stale circuit that the items first..end-1 run into: by name when they
- * delete, by a port when they add, in any case when they are to be all. */
+ * delete, by a port when they add. */
 static bool conflicting(const struct drv_batch *batch, int first, int end, struct optics_xc xc)
 {
-	bool way = batch->mode == DRV_REPLACE;
+	bool way = false;
 
 	for (int i = first; i < end; i++) {
 		const struct drv_item *item = &batch->items[i];
@@ -58,7 +72,7 @@ static bool conflicting(const struct drv_batch *batch, int first, int end, struc
 static void put_stale(const struct sonic *s, const struct drv_batch *batch,
 		      int first, int end, struct buf *b)
 {
-	bool add = batch->mode == DRV_REPLACE || (end > first && batch->items[first].op == DRV_ADD);
+	bool add = batch->items[first].op == DRV_ADD;
 
 	for (size_t i = 0; i < s->xcs.n; i++) {
 		const struct sonic_xc *x = &s->xcs.v[i];
@@ -66,14 +80,28 @@ static void put_stale(const struct sonic *s, const struct drv_batch *batch,
 		if (x->configured || !conflicting(batch, first, end, x->xc)) {
 			continue;
 		}
-		put_config(s, b);
-		buf_str(b, "add ");
-		put_pair(b, true, x->xc);
-		buf_str(b, " update && ");
+		put_one(s, true, x->xc, b);
+		buf_str(b, " && ");
 		if (add) {
-			put_config(s, b);
-			buf_str(b, "delete ");
-			put_pair(b, true, x->xc);
+			put_one(s, false, x->xc, b);
+			buf_str(b, " && ");
+		}
+	}
+}
+
+/* What holds a port of the circuit is deleted; a stale one was. */
+static void put_displaced(const struct sonic *s, struct optics_xc xc, struct buf *b)
+{
+	const int ports[] = { xc_map_flat_in(&s->map, xc.in), xc_map_flat_out(&s->map, xc.out) };
+
+	for (int i = 0; i < 2; i++) {
+		const int peer = s->map.peer[ports[i]];
+		const struct sonic_xc *x;
+		struct optics_xc other;
+
+		if (peer >= 0 && xc_map_of(&s->map, i ? peer : xc.in, &other) &&
+		    (!(x = sonic_find_xc(s, other)) || x->configured)) {
+			put_one(s, false, other, b);
 			buf_str(b, " && ");
 		}
 	}
@@ -82,17 +110,21 @@ static void put_stale(const struct sonic *s, const struct drv_batch *batch,
 static void put_command(const struct sonic *s, const struct drv_batch *batch,
 			int first, int end, struct buf *b)
 {
-	static const char *const modes[] = { " safe", " update",
-					     " overwrite" };
 	bool add = batch->items[first].op == DRV_ADD;
 
 	put_stale(s, batch, first, end, b);
-	put_config(s, b);
-	buf_str(b, add ? "add " : "delete ");
+	if (s->yang) {
+		if (add && batch->mode == DRV_UPDATE) {
+			put_displaced(s, batch->items[first].xc, b);
+		}
+		put_one(s, add, batch->items[first].xc, b);
+		return;
+	}
+	put_config(s, add, b);
 	for (int i = first; i < end; i++) {
 		put_pair(b, i == first, batch->items[i].xc);
 	}
-	buf_str(b, add ? modes[batch->mode] : "");
+	buf_str(b, !add ? "" : batch->mode == DRV_UPDATE ? " update" : " safe");
 }
 
 static void next_command(struct sonic *s);
@@ -129,13 +161,23 @@ static void verify_item(struct sonic *s, int i)
 
 static void verify_later(struct sonic *s);
 
+/* The tables do not show item i yet as they will. In a CLI made from YANG the hardware's
+ * comes a while after the configuration, and a circuit is `disabled` until it is tuned. */
+static bool is_pending(const struct sonic *s, int i)
+{
+	const struct drv_item *item = &s->h.batch->items[i];
+	const struct sonic_xc *x = sonic_find_xc(s, item->xc);
+
+	return s->h.outcomes[i].result == DRV_DONE && x &&
+	       !batch_overtaken(s->h.batch, i, false) &&
+	       (item->op == DRV_DEL ? s->yang : x->state == DRV_TUNING ||
+		(s->yang && x->state == DRV_BLOCKED));
+}
+
 static void verify_items(struct sonic *s)
 {
 	for (int i = 0; i < s->h.n_outcomes; i++) {
-		const struct sonic_xc *x = sonic_find_xc(s, s->h.batch->items[i].xc);
-
-		if (s->h.outcomes[i].result == DRV_DONE && x &&
-		    x->state == DRV_TUNING && clk_now_ns() < s->until_ns) {
+		if (is_pending(s, i) && clk_now_ns() < s->until_ns) {
 			verify_later(s);
 			return;
 		}
@@ -158,7 +200,7 @@ static void verify_later(struct sonic *s)
 
 static void end_batch(struct sonic *s)
 {
-	if (s->any_add) {
+	if (s->any_change) {
 		s->until_ns = clk_now_ns() + s->tune_ms * 1000000;
 		verify_later(s);
 	} else {
@@ -194,12 +236,11 @@ static void one_by_one(struct sonic *s)
 
 static void after_failure(struct sonic *s)
 {
-	if (s->batch.end - s->batch.first > 1 && s->h.batch->mode != DRV_REPLACE) {
+	if (s->batch.end - s->batch.first > 1) {
 		one_by_one(s);
 		return;
 	}
-	if (batch_read_back(&s->batch, class_of(s->text), s->code, s->text) &&
-	    s->h.batch->mode != DRV_REPLACE) {
+	if (batch_read_back(&s->batch, class_of(s->text), s->code, s->text)) {
 		next_command(s);
 	} else {
 		end_batch(s);
@@ -211,15 +252,27 @@ static void on_settled(uv_timer_t *t)
 	sonic_start_reads(t->data, SONIC_READ_MAP, after_failure);
 }
 
+/* Each command takes such a device seconds. */
+static void report_progress(struct sonic *s)
+{
+	const int done = s->batch.end, total = s->h.batch->n_items;
+	char text[64];
+	struct drv_event ev = { .kind = DRV_EVENT_PROGRESS, .done = done, .total = total,
+				.text = text };
+
+	ev.eta_ms = (clk_now_ns() - s->h.begun_ns) / 1000000 * (total - done) / done;
+	snprintf(text, sizeof(text), "%d of %d circuits are set", done, total);
+	base_event(&s->h, &ev);
+}
+
 static void on_set(struct sonic *s, char *text, int status)
 {
-	if (status == 0 && strstr(text, "succeeded")) {
+	if (status == 0 && (s->yang || strstr(text, "succeeded"))) {
 		batch_done(&s->batch);
-		if (s->h.batch->mode == DRV_REPLACE) {
-			end_batch(s);
-		} else {
-			next_command(s);
+		if (s->yang) {
+			report_progress(s);
 		}
+		next_command(s);
 		return;
 	}
 	snprintf(s->code, sizeof(s->code), "status %d", status);
@@ -232,7 +285,7 @@ static void send_command(struct sonic *s)
 	const struct drv_batch *batch = s->h.batch;
 	struct buf b = { 0 };
 
-	s->any_add = s->any_add || batch->items[s->batch.first].op == DRV_ADD;
+	s->any_change = s->any_change || s->yang || batch->items[s->batch.first].op == DRV_ADD;
 	put_command(s, batch, s->batch.first, s->batch.end, &b);
 	for (size_t i = 0; i < s->xcs.n; i++) {
 		/* Cleared once; its ports may be in use afterwards. */
@@ -255,55 +308,74 @@ static void next_command(struct sonic *s)
 
 /* ---- submit -------------------------------------------------------------- */
 
+static void clear_others(struct sonic *s);
+
 static void on_cleared(struct sonic *s, char *text, int status)
 {
 	struct err err = { 0 };
 	char words[DRV_TEXT_MAX];
 
-	parse_first_line(text, words, sizeof(words));
 	if (status) {
+		parse_first_line(text, words, sizeof(words));
 		err_set(&err, WEFT_EDEVICE, "%s: status %d: %s", s->h.drv.name, status, words);
+		base_end(&s->h, err.code, &err);
+	} else {
+		clear_others(s);
 	}
-	base_end(&s->h, err.code, &err);
 }
 
-/* `overwrite` takes a list, and an empty one is none. */
-static void delete_all(struct sonic *s)
+/* Whether the circuit is configured as the batch wants it. */
+static bool is_kept(const struct sonic *s, const struct sonic_xc *x)
+{
+	bool kept = false;
+
+	for (int i = 0; i < s->h.batch->n_items && x->configured; i++) {
+		kept = kept || optics_xc_cmp(&s->h.batch->items[i].xc, &x->xc) == 0;
+	}
+	return kept;
+}
+
+/* REPLACE: what the batch has not goes first, one after the other, so that what stays keeps its
+ * light; the device's own `overwrite` would end it all. */
+static void clear_others(struct sonic *s)
 {
 	struct buf b = { 0 };
-	bool first = true;
 
-	for (size_t i = 0; i < s->xcs.n; i++) {
-		if (!s->xcs.v[i].configured) {
-			put_config(s, &b);
-			buf_str(&b, "add ");
-			put_pair(&b, true, s->xcs.v[i].xc);
-			buf_str(&b, " update && ");
+	for (; b.len == 0 && s->clearing < s->xcs.n; s->clearing++) {
+		struct sonic_xc *x = &s->xcs.v[s->clearing];
+
+		if (is_kept(s, x)) {
+			xc_map_connect(&s->map, x->xc);
+			continue;
 		}
+		if (!x->configured) {
+			put_one(s, true, x->xc, &b);
+			buf_str(&b, " && ");
+		}
+		put_one(s, false, x->xc, &b);
+		x->configured = true;
 	}
-	put_config(s, &b);
-	buf_str(&b, "delete ");
-	for (size_t i = 0; i < s->xcs.n; i++) {
-		put_pair(&b, first, s->xcs.v[i].xc);
-		first = false;
-	}
-	if (first) {
-		base_end(&s->h, 0, NULL);
-	} else {
+	if (b.len) {
 		sonic_ask(s, buf_cstr(&b), on_cleared);
+	} else {
+		next_command(s);
 	}
 	buf_fini(&b);
 }
 
 static void begin_batch(struct sonic *s)
 {
+	s->batch.chunk = s->yang ? 1 : s->chunk;
 	if (s->h.batch->mode != DRV_REPLACE) {
 		forget_wanted_stale(s);
 		next_command(s);
-	} else if (s->h.batch->n_items == 0) {
-		delete_all(s);
 	} else if (batch_replace(&s->batch)) {
-		send_command(s);
+		/* The list is good; nothing of it is sent yet. */
+		base_mark(&s->h, 0, s->h.n_outcomes, DRV_SKIPPED, DRV_SENT, DRV_ERR_NONE, NULL,
+			  "not sent");
+		s->batch.end = 0;
+		xc_map_clear(&s->map);
+		clear_others(s);
 	} else {
 		base_end(&s->h, 0, NULL);
 	}
@@ -314,8 +386,8 @@ void sonic_submit(struct driver_base *h)
 	struct sonic *s = (struct sonic *)h;
 
 	s->batch.first = s->batch.end = 0;
-	s->batch.chunk = s->chunk;
-	s->any_add = false;
+	s->any_change = false;
+	s->clearing = 0;
 	if (h->batch->n_items == 0 && h->batch->mode != DRV_REPLACE) {
 		base_end(h, 0, NULL);
 	} else {
@@ -326,19 +398,18 @@ void sonic_submit(struct driver_base *h)
 void sonic_explain(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg)
 {
 	const struct sonic *s = (struct sonic *)dev;
-	bool replace = batch->mode == DRV_REPLACE;
 	int end;
 
 	if (batch->n_items == 0) {
 		return;
 	}
-	fn(dev->name, sonic_map_command(0), false, arg);
-	fn(dev->name, sonic_map_command(1), false, arg);
+	fn(dev->name, sonic_map_command(s, 0), false, arg);
+	fn(dev->name, sonic_map_command(s, 1), false, arg);
 	for (int first = 0; first < batch->n_items; first = end) {
 		struct buf b = { 0 };
 
 		for (end = first + 1; end < batch->n_items; end++) {
-			if (!replace && !batch_may_join(&s->batch, batch, first, end)) {
+			if (s->yang || !batch_may_join(&s->batch, batch, first, end)) {
 				break;
 			}
 		}
@@ -369,14 +440,15 @@ static void on_port_set(struct sonic *s, char *text, int status)
 
 static void set_port(struct sonic *s)
 {
+	const char side = s->h.port.is_out ? 'B' : 'A';
+	const char *state = s->h.enable ? "normal" : "force_blocked";
 	char line[96];
 
 	base_mark(&s->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
 		  NULL, "sent and not answered");
-	snprintf(line, sizeof(line), "%s%sconfig ocs port state %d%c %s",
-		 s->sudo, s->sudo[0] ? " " : "", s->h.port.index + 1,
-		 s->h.port.is_out ? 'B' : 'A',
-		 s->h.enable ? "normal" : "force_blocked");
+	snprintf(line, sizeof(line), "%s%sconfig ocs%s %d%c%s %s", s->sudo, s->sudo[0] ? " " : "",
+		 s->yang ? "-port update" : " port state", s->h.port.index + 1, side,
+		 s->yang ? " --config-status" : "", state);
 	sonic_ask(s, line, on_port_set);
 }
 

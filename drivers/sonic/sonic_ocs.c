@@ -9,10 +9,10 @@
  * left in the hardware after it was taken out of the configuration (`stale`).
  * A stale one cannot be deleted as such: it is added and deleted again.
  *
- * The modes are the device's own (safe, update, overwrite), but the map is
- * read before a batch and SAFE is kept here as well, so that the displaced circuit is
- * named. `overwrite` is a bulk of removes and creates that may stop half way,
- * so it does not count as atomic.
+ * The map is read before a batch and SAFE is kept here as well as by the device,
+ * so that the displaced circuit is named; a CLI that is made from YANG keeps no
+ * mode. REPLACE is deletes and adds here: the device's `overwrite` is that too, may
+ * stop half way, and ends what could stay.
  */
 #include <stdio.h>
 #include <stdlib.h>

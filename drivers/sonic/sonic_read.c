@@ -4,8 +4,9 @@
  *
  * A command goes out with a trailer that prints a tag and its exit status, so
  * that an answer can be distinguished from the answers before it. The table `reads` says
- * what is asked in which order, and for which operation; the two tables of
- * circuits come last, since a batch needs only them.
+ * what is asked in which order and for which operation, in the words of either
+ * CLI that such switches have; the two tables of circuits come last, since a
+ * batch needs only them. Which CLI it is a session's first answer tells.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -18,6 +19,8 @@
 #include "lib/base/alloc.h"
 
 #define DEFAULT_TIMEOUT_MS 10000
+/* A terminal's echo and prompt would stand among the answers. */
+#define SET_UP "stty -echo; PS1=; PROMPT_COMMAND=; LC_ALL=C; export LC_ALL"
 /* Lines of one answer that a trace shows. */
 #define TRACED_LINES 64
 
@@ -168,7 +171,7 @@ static int read_port_config(struct sonic *s, char *line, struct err *err)
 	}
 	s->n_in += !is_out;
 	s->n_out += is_out;
-	if (s->h.op == BASE_SUBMIT || strcmp(word, "normal") == 0) {
+	if (s->h.op == BASE_SUBMIT || strcmp(word, "normal") == 0 || strcmp(word, "N/A") == 0) {
 		return 0;
 	}
 	port = base_port(&s->h, is_out, index, err);
@@ -215,7 +218,9 @@ static int read_config(struct sonic *s, char *line, struct err *err)
 	if (rc <= 0) {
 		return rc;
 	}
-	if (!xc_map_take(&s->map, x.xc)) {
+	/* A CLI made from YANG takes two for one port, and calls one of them invalid. */
+	if (!xc_map_take(&s->map, x.xc) &&
+	    (!s->yang || xc_map_check(&s->map, x.xc, NULL) || sonic_find_xc(s, x.xc))) {
 		return err_set(err, WEFT_EDEVICE, "the configuration holds "
 			       "%d-%d, which cannot be", x.xc.in, x.xc.out);
 	}
@@ -240,6 +245,9 @@ static int read_status(struct sonic *s, char *line, struct err *err)
 	if (known) {
 		known->seen = true;
 		known->state = x.state;
+		if (known->configured && x.state == DRV_TUNED) {
+			xc_map_connect(&s->map, x.xc);
+		}
 		return 0;
 	}
 	/* Two of them may share a port, and the configuration comes first:
@@ -263,46 +271,55 @@ static int read_loss(struct sonic *s, char *line, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-enum when { FIRST, ALWAYS, SNAPSHOT, LOSSES, PORTS };
+enum when { ALWAYS, SNAPSHOT, LOSSES, PORTS };
+
+/* Whether a table's command may fail: the hardware's tables are generated apart. */
+enum form { TEXT, TABLE, HARDWARE };
+
+#define BOOT_ID "cat /proc/sys/kernel/random/boot_id"
 
 /* In this order; the map last of what a batch needs. */
 static const struct {
-	const char *command;
+	const char *command[2];	/* the other of a CLI made from YANG; NULL: it has none */
 	enum when when;
-	line_fn line;	/* NULL: the output is not used */
-	bool table;	/* only its rows are taken */
+	line_fn line;
+	enum form form;	/* of tables only rows are taken */
 } reads[] = {
-	/* A terminal's echo and prompt would stand among the answers. Asked
-	 * each time: should the session have died, this is the first question
-	 * of a new one. */
-	{ "stty -echo; PS1=; PROMPT_COMMAND=; LC_ALL=C; export LC_ALL", FIRST, NULL, false },
-	{ "show version", SNAPSHOT, read_version, false },
-	{ "cat /proc/sys/kernel/random/boot_id", SNAPSHOT, read_boot, false },
-	{ "show ocs port config", PORTS, read_port_config, true },
-	{ "show ocs port status", SNAPSHOT, read_port_status, true },
-	{ "show ocs factory-insertion-loss", LOSSES, read_loss, true },
-	{ "show ocs cross-connect config", ALWAYS, read_config, true },
-	{ "show ocs cross-connect status", ALWAYS, read_status, true },
+	{ { "show version", "show version" }, SNAPSHOT, read_version, TEXT },
+	{ { BOOT_ID, BOOT_ID }, SNAPSHOT, read_boot, TEXT },
+	{ { "show ocs port config", "show ocs-port" }, PORTS, read_port_config, TABLE },
+	{ { "show ocs port status", "show ocs-port-table" }, SNAPSHOT, read_port_status, HARDWARE },
+	{ { "show ocs factory-insertion-loss", NULL }, LOSSES, read_loss, TABLE },
+	{ { "show ocs cross-connect config", "show ocs-cross-connect" }, ALWAYS, read_config,
+	  TABLE },
+	{ { "show ocs cross-connect status", "show ocs-cross-connect-table" }, ALWAYS,
+	  read_status, HARDWARE },
 };
 
 #define N_READS ((int)(sizeof(reads) / sizeof(reads[0])))
-#define READ_STATUS (N_READS - 1)
 #define READ_CONFIG (N_READS - 2)
+
+static const char *command_of(const struct sonic *s, int i)
+{
+	return reads[i].command[s->yang];
+}
+
+static bool is_fresh(const struct sonic *s)
+{
+	return !tcp_connected(s->h.session) || s->ready_session != tcp_sessions(s->h.session);
+}
 
 static bool wanted(const struct sonic *s, int i)
 {
 	bool snapshot = s->h.op == BASE_SNAPSHOT;
-	bool fresh = !tcp_connected(s->h.session) || s->ready_session != tcp_sessions(s->h.session);
 
 	switch (reads[i].when) {
-	case FIRST:
-		return true;
 	case SNAPSHOT:
 		return snapshot;
 	case PORTS:
-		return fresh || s->h.op != BASE_SUBMIT;
+		return is_fresh(s) || s->h.op != BASE_SUBMIT;
 	case LOSSES:
-		return snapshot && s->want_losses && !s->losses;
+		return snapshot && s->want_losses && !s->losses && command_of(s, i);
 	case ALWAYS:
 		break;
 	}
@@ -310,13 +327,12 @@ static bool wanted(const struct sonic *s, int i)
 }
 
 static void next_read(struct sonic *s);
-static void ask_tables(struct sonic *s);
 
 /* Warnings of the shell and the like among the rows. */
 static void note_other(struct sonic *s, const char *line)
 {
 	if (!sonic_is_heading(line)) {
-		base_note(&s->h, "'%s': passed over '%.100s'", reads[s->at_read].command, line);
+		base_note(&s->h, "'%s': passed over '%.100s'", command_of(s, s->at_read), line);
 	}
 }
 
@@ -326,8 +342,8 @@ static int take_lines(struct sonic *s, char *text, struct err *err)
 	char *rest = text, *line;
 	int rc = 0;
 
-	while (take && rc == 0 && (line = parse_line(&rest))) {
-		if (reads[s->at_read].table && !sonic_is_row(line)) {
+	while (rc == 0 && (line = parse_line(&rest))) {
+		if (reads[s->at_read].form != TEXT && !sonic_is_row(line)) {
 			note_other(s, line);
 		} else {
 			rc = take(s, line, err);
@@ -347,20 +363,16 @@ static void on_read(struct sonic *s, char *text, int status)
 	int rc = 0;
 
 	parse_first_line(text, words, sizeof(words));
-	/* A shell without a terminal has no echo to turn off. */
-	if (status && reads[s->at_read].line) {
+	if (status && !(s->yang && reads[s->at_read].form == HARDWARE)) {
 		rc = err_set(&err, WEFT_EDEVICE, "'%s' ended with status %d: "
-			     "%s", reads[s->at_read].command, status, words);
+			     "%s", command_of(s, s->at_read), status, words);
 	}
 	if (rc || (rc = take_lines(s, text, &err))) {
 		base_misunderstood(&s->h, rc, &err);
 		return;
 	}
-	if (reads[s->at_read++].when == FIRST) {
-		ask_tables(s);
-	} else {
-		next_read(s);
-	}
+	s->at_read++;
+	next_read(s);
 }
 
 static void prepare_losses(struct sonic *s)
@@ -396,7 +408,7 @@ static void ask_tables(struct sonic *s)
 			continue;
 		}
 		s->asked |= 1u << i;
-		put_question(s, reads[i].command, &b);
+		put_question(s, command_of(s, i), &b);
 		if (reads[i].when == LOSSES) {
 			prepare_losses(s);
 		}
@@ -413,6 +425,23 @@ static void ask_tables(struct sonic *s)
 	next_read(s);
 }
 
+/* A shell without a terminal has no echo to turn off, so the status says nothing.
+ * Only a CLI made from YANG has a table `ocs-port`. */
+static void on_set_up(struct sonic *s, char *text, int status)
+{
+	char *rest = text, *line;
+	const char *word;
+	bool is_out;
+	int index;
+
+	(void)status;
+	s->yang = s->yang && !s->asked_yang;
+	while (s->asked_yang && !s->yang && (line = parse_line(&rest))) {
+		s->yang = sonic_parse_port(line, &is_out, &index, &word, NULL) > 0;
+	}
+	ask_tables(s);
+}
+
 void sonic_start_reads(struct sonic *s, enum sonic_reads what, void (*after)(struct sonic *))
 {
 	s->after_reads = after;
@@ -420,13 +449,16 @@ void sonic_start_reads(struct sonic *s, enum sonic_reads what, void (*after)(str
 	if (what == SONIC_READ_MAP) {
 		ask_tables(s);
 	} else {
-		sonic_ask(s, reads[0].command, on_read);
+		/* Asked each time: should the session have died, this is the first
+		 * question of a new one. */
+		s->asked_yang = is_fresh(s);
+		sonic_ask(s, s->asked_yang ? SET_UP "; show ocs-port" : SET_UP, on_set_up);
 	}
 }
 
-const char *sonic_map_command(int i)
+const char *sonic_map_command(const struct sonic *s, int i)
 {
-	return reads[READ_CONFIG + i].command;
+	return command_of(s, READ_CONFIG + i);
 }
 
 const struct tcp_conf sonic_session = {

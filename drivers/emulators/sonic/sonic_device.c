@@ -5,6 +5,12 @@
  * SONiC's high level design; `succeeded` and `existing cross-connect` are
  * words of its tests. Reconstructed: all other words, exit statuses, and that
  * a range of ports and `powered_off` are not needed here.
+ *
+ * In the form `yang` the commands are those that sonic-cli-gen makes of
+ * sonic-ocs.yang: `show ocs-port`, `config ocs-cross-connect`. Such a command
+ * checks the schema alone: it takes circuits of ports that failed (`disabled`), and
+ * a second one of a port (`invalid` until it is deleted). Its words are those of
+ * sonic-utilities' templates; that the second stays invalid is reconstructed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +25,9 @@
 #define MAX_COMMAND (256 << 10)
 #define MAX_WORDS 8
 #define FAILED 1
+#define NO_COMMAND 2
 #define NOT_FOUND 127
+#define BOOT_ID "cat /proc/sys/kernel/random/boot_id"
 
 /* What an interactive bash prints around commands: the title of a terminal's
  * window, a prompt in colours, bracketed paste. Its mark of a session is 1 when
@@ -30,11 +38,20 @@
 #define PROMPT_COLUMNS 15
 #define SCREEN_COLUMNS 80
 
+/* A circuit that is in one of the two tables only. */
+struct odd_circuit {
+	struct optics_xc xc;
+	int64_t until_ns;	/* that the fault `complete` holds it; 0: until it is made again */
+};
+
+typedef VEC(struct odd_circuit) odd_circuits;
+
 /* The switch behind the shell. `fate` and `client` are of the line being
  * run. */
 struct sonic_device {
 	struct emu *e;
-	VEC(struct optics_xc) stale;	/* in the hardware only */
+	odd_circuits stale;		/* in the hardware only */
+	odd_circuits invalid;		/* configured, and another has a port of it */
 	int64_t *made_ns;	/* [in], by command; 0: never */
 	enum emu_fate fate;
 	struct emu_client *client;	/* who is being answered */
@@ -49,19 +66,34 @@ static bool is_blocked(const struct sonic_device *d, int flat)
 	return d->blocked[flat] || faults_hold_port(&d->e->faults, FAULT_PORT_DISABLED, flat);
 }
 
-/* Whether a circuit was deleted from the configuration and is still in the
- * hardware. With `forget` it is so no more, since it was made again. */
-static bool is_stale(struct sonic_device *d, struct optics_xc xc, bool forget)
+static bool is_yang(const struct sonic_device *d)
 {
-	for (size_t i = 0; i < d->stale.n; i++) {
-		if (optics_xc_cmp(&d->stale.v[i], &xc) == 0) {
-			if (forget) {
-				d->stale.v[i] = d->stale.v[--d->stale.n];
-			}
+	return emu_form_is(d->e, "yang");
+}
+
+/* Takes a circuit off; whether it was there. */
+static bool forget(odd_circuits *list, struct optics_xc xc)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		if (optics_xc_cmp(&list->v[i].xc, &xc) == 0) {
+			list->v[i] = list->v[--list->n];
 			return true;
 		}
 	}
 	return false;
+}
+
+/* The table of the hardware follows late where a CLI is made from YANG. */
+static void forget_late(struct sonic_device *d)
+{
+	int64_t ms, until_ns = faults_hold(&d->e->faults, FAULT_COMPLETE, &ms) ?
+		clk_now_ns() : INT64_MAX;
+
+	for (size_t i = d->stale.n; i-- > 0;) {
+		if (d->stale.v[i].until_ns && d->stale.v[i].until_ns <= until_ns) {
+			d->stale.v[i] = d->stale.v[--d->stale.n];
+		}
+	}
 }
 
 /* ---- show ---------------------------------------------------------------- */
@@ -103,13 +135,18 @@ static int show_config(struct sonic_device *d, struct buf *out)
 	if (emu_form_is(d->e, "mgmt")) {
 		buf_str(out, "Warning: the startup configuration was migrated\n");
 	}
-	buf_str(out, "id       a_side    b_side\n"
-		"-------  --------  --------\n");
+	buf_str(out, is_yang(d) ? "CROSS CONNECT ID    A SIDE    B SIDE\n" :
+		"id       a_side    b_side\n");
+	buf_str(out, "-------  --------  --------\n");
 	for (int i = 0; i < d->e->mem.n_in; i++) {
 		if (xc_map_of(&d->e->mem, i, &xc)) {
 			put_pair(d, xc, out);
 			buf_char(out, '\n');
 		}
+	}
+	for (size_t i = 0; i < d->invalid.n; i++) {
+		put_pair(d, d->invalid.v[i].xc, out);
+		buf_char(out, '\n');
 	}
 	return 0;
 }
@@ -142,10 +179,17 @@ static enum drv_state state_of(const struct sonic_device *d, struct optics_xc xc
 
 static void put_status(const struct sonic_device *d, struct optics_xc xc, struct buf *out)
 {
-	const char *state = drv_state_name(state_of(d, xc));
+	const enum drv_state state = state_of(d, xc);
+	const char *word = drv_state_name(state);
 
+	if (is_yang(d)) {
+		buf_printf(out, "%dA-%dB  %s  %dA, panel IN %d, panel OUT %d, %dB\n", xc.in + 1,
+			   xc.out + 1, state == DRV_TUNED ? "enabled" : "disabled", xc.in + 1,
+			   xc.in + 1, xc.out + 1, xc.out + 1);
+		return;
+	}
 	put_pair(d, xc, out);
-	buf_printf(out, "  %s  %s\n", state, state);
+	buf_printf(out, "  %s  %s\n", word, word);
 }
 
 /* The hardware's table: circuits of the configuration, and those that are
@@ -155,15 +199,22 @@ static int show_status(struct sonic_device *d, struct buf *out)
 	const struct xc_map *m = &d->e->mem;
 	struct optics_xc xc;
 
-	buf_str(out, "id  a_side  b_side  a_side_status  b_side_status\n"
-		"--  ------  ------  -------------  -------------\n");
+	forget_late(d);
+	buf_str(out, is_yang(d) ? "CROSS CONNECT ID    STATUS    PHYSICAL PATH\n" :
+		"id  a_side  b_side  a_side_status  b_side_status\n");
+	buf_str(out, "--  ------  ------  -------------  -------------\n");
 	for (int i = 0; i < m->n_in; i++) {
-		if (xc_map_of(m, i, &xc)) {
+		if (xc_map_of(m, i, &xc) && !(is_yang(d) && is_in_progress(d, xc))) {
 			put_status(d, xc, out);
 		}
 	}
 	for (size_t i = 0; i < d->stale.n; i++) {
-		put_status(d, d->stale.v[i], out);
+		put_status(d, d->stale.v[i].xc, out);
+	}
+	for (size_t i = 0; i < d->invalid.n; i++) {
+		const struct optics_xc bad = d->invalid.v[i].xc;
+
+		buf_printf(out, "%dA-%dB  invalid\n", bad.in + 1, bad.out + 1);
 	}
 	return 0;
 }
@@ -172,7 +223,9 @@ static int show_port_config(struct sonic_device *d, struct buf *out)
 {
 	const struct xc_map *m = &d->e->mem;
 
-	buf_str(out, "id    label     state\n----  --------  -------\n");
+	buf_str(out, is_yang(d) ? "SIMPLEX PORT ID    LABEL     CONFIG STATUS\n" :
+		"id    label     state\n");
+	buf_str(out, "----  --------  -------\n");
 	for (int i = 0; i < m->n_ports; i++) {
 		bool b = i >= m->n_in;
 
@@ -188,9 +241,10 @@ static int show_port_status(struct sonic_device *d, struct buf *out)
 {
 	const struct xc_map *m = &d->e->mem;
 
-	buf_str(out, "id    connector_type    connector_pin    "
-		"target_simplex_port_id    status\n----  ----  ----  ----  "
-		"----\n");
+	buf_str(out, is_yang(d) ? "SIMPLEX PORT ID    CONNECTOR TYPE    CONNECTOR PIN    "
+		"TARGET SIMPLEX PORT ID    OPER STATUS\n" : "id    connector_type    "
+		"connector_pin    target_simplex_port_id    status\n");
+	buf_str(out, "----  ----  ----  ----  ----\n");
 	for (int i = 0; i < m->n_ports; i++) {
 		bool b = i >= m->n_in, connected = m->peer[i] >= 0;
 		bool bad = faults_hold_port(&d->e->faults, FAULT_PORT_FAILED, i);
@@ -201,7 +255,8 @@ static int show_port_status(struct sonic_device *d, struct buf *out)
 			buf_printf(out, "%d%c  ", b ? m->peer[i] + 1 :
 				   m->peer[i] - m->n_in + 1, b ? 'A' : 'B');
 		}
-		buf_printf(out, "%s\n", bad ? "failed" : connected ? "tuned" : "blocked");
+		buf_printf(out, "%s\n", bad ? "failed" : !connected ? "blocked" :
+			   is_yang(d) ? "connected" : "tuned");
 	}
 	return 0;
 }
@@ -257,7 +312,7 @@ static int add(struct sonic_device *d, const struct optics_xc *v, size_t n,
 	       enum mode mode, struct buf *out)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (is_refused(d, v[i], mode, out)) {
+		if (!is_yang(d) && is_refused(d, v[i], mode, out)) {
 			return FAILED;
 		}
 	}
@@ -266,7 +321,7 @@ static int add(struct sonic_device *d, const struct optics_xc *v, size_t n,
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (!emu_holds_xc(d->e, FAULT_IGNORE_PORT, v[i])) {
-			is_stale(d, v[i], true);
+			forget(&d->stale, v[i]);
 			if (!xc_map_has(&d->e->mem, v[i])) {
 				d->made_ns[v[i].in] = clk_now_ns();
 			}
@@ -292,7 +347,7 @@ static int del(struct sonic_device *d, const struct optics_xc *v, size_t n, stru
 	for (size_t i = 0; i < n; i++) {
 		xc_map_release(&d->e->mem, v[i].in);
 		if (stays) {
-			vec_push(&d->stale, v[i]);
+			vec_push(&d->stale, (struct odd_circuit){ .xc = v[i] });
 		}
 	}
 	return 0;
@@ -324,6 +379,66 @@ static bool parse_mode(const char *word, enum mode *mode)
 		}
 	}
 	return !word;
+}
+
+/* What a CLI made from YANG does with one circuit. */
+static int set_one(struct sonic_device *d, struct optics_xc xc, bool adds, struct buf *out)
+{
+	struct xc_map *m = &d->e->mem;
+	bool good = xc_map_check(m, xc, NULL) == 0, there = good && xc_map_has(m, xc);
+	struct odd_circuit late = { .xc = xc };
+	struct optics_xc other;
+	int64_t ms;
+
+	if (!adds && forget(&d->invalid, xc)) {
+		return 0;
+	}
+	if (!good || emu_holds_xc(d->e, FAULT_REFUSE_PORT, xc) ||
+	    emu_holds_xc(d->e, FAULT_BUSY, xc)) {
+		buf_str(out, "Error: Failed to validate configuration: Data Loading Failed\n");
+	} else if (there == adds) {
+		buf_printf(out, "Error: %dA-%dB %s\n", xc.in + 1, xc.out + 1,
+			   adds ? "already exists" : "does not exist");
+	} else if (adds && xc_map_conflict(m, xc, &other)) {
+		forget(&d->invalid, xc);
+		vec_push(&d->invalid, late);
+		return 0;
+	} else if (adds) {
+		return add(d, &xc, 1, UPDATE, out);
+	} else {
+		if (faults_hold(&d->e->faults, FAULT_COMPLETE, &ms)) {
+			late.until_ns = clk_now_ns() + ms * 1000000;
+			vec_push(&d->stale, late);
+		}
+		return del(d, &xc, 1, out);
+	}
+	buf_str(out, "Aborted!\n");
+	return FAILED;
+}
+
+/* words: add ID --a-side A --b-side B, delete ID. */
+static int run_yang(struct sonic_device *d, char **words, int n, struct buf *out)
+{
+	bool adds = n == 6 && strcmp(words[0], "add") == 0 && strcmp(words[2], "--a-side") == 0 &&
+		    strcmp(words[4], "--b-side") == 0;
+	struct optics_xc xc, sides;
+	char pair[32] = "";
+	int status = FAILED;
+
+	if (adds) {
+		snprintf(pair, sizeof(pair), "%s-%s", words[3], words[5]);
+	}
+	if (!(adds ? sonic_parse_pair(pair, &sides) : n == 2 && strcmp(words[0], "delete") == 0) ||
+	    !sonic_parse_pair(words[1], &xc) || (adds && optics_xc_cmp(&xc, &sides) != 0)) {
+		buf_str(out, "Usage: config ocs-cross-connect [OPTIONS] COMMAND [ARGS]...\n");
+		return NO_COMMAND;
+	}
+	d->fate = emu_set_command(d->client);
+	if (d->fate != EMU_EAT) {
+		status = set_one(d, xc, adds, out);
+		emu_changed(d->e);
+	}
+	return status;
 }
 
 /* words: add|delete LIST [MODE]. With the fault `half` a list is cut short and
@@ -365,40 +480,39 @@ static int run_config(struct sonic_device *d, char **words, int n, struct buf *o
 /* ---- the shell ----------------------------------------------------------- */
 
 static const struct {
-	const char *command;
+	const char *command, *yang;	/* "": it has none */
 	int (*run)(struct sonic_device *d, struct buf *out);
 } shows[] = {
-	{ "show version", show_version },
-	{ "cat /proc/sys/kernel/random/boot_id", show_boot },
-	{ "show ocs cross-connect config", show_config },
-	{ "show ocs cross-connect status", show_status },
-	{ "show ocs port config", show_port_config },
-	{ "show ocs port status", show_port_status },
-	{ "show ocs factory-insertion-loss", show_losses },
+	{ "show version", "show version", show_version },
+	{ BOOT_ID, BOOT_ID, show_boot },
+	{ "show ocs cross-connect config", "show ocs-cross-connect", show_config },
+	{ "show ocs cross-connect status", "show ocs-cross-connect-table", show_status },
+	{ "show ocs port config", "show ocs-port", show_port_config },
+	{ "show ocs port status", "show ocs-port-table", show_port_status },
+	{ "show ocs factory-insertion-loss", "", show_losses },
 };
 
 static int run_words(struct sonic_device *d, char *command, struct buf *out)
 {
-	static const char config[] = "config ocs cross-connect ";
 	char *words[MAX_WORDS], *rest = NULL;
 	int n = 0;
 
-	for (char *w = strtok_r(command + strlen(config), " ", &rest);
-	     w && n < MAX_WORDS; w = strtok_r(NULL, " ", &rest)) {
+	for (char *w = strtok_r(command, " ", &rest); w && n < MAX_WORDS;
+	     w = strtok_r(NULL, " ", &rest)) {
 		words[n++] = w;
 	}
-	return run_config(d, words, n, out);
+	return is_yang(d) ? run_yang(d, words, n, out) : run_config(d, words, n, out);
 }
 
-/* `1A force_blocked`. */
+/* `1A force_blocked`, `update 1A --config-status force_blocked`. */
 static int set_port_state(struct sonic_device *d, const char *words, struct buf *out)
 {
 	const struct xc_map *m = &d->e->mem;
 	char side, state[16], rest;
 	int n = 0, flat;
 
-	if (sscanf(words, "%d%c %15s%c", &n, &side, state, &rest) != 3 ||
-	    n < 1 || (side != 'A' && side != 'B') ||
+	if (sscanf(words, is_yang(d) ? "update %d%c --config-status %15s%c" : "%d%c %15s%c", &n,
+		   &side, state, &rest) != 3 || n < 1 || (side != 'A' && side != 'B') ||
 	    n > (side == 'A' ? m->n_in : m->n_out) ||
 	    (strcmp(state, "normal") != 0 &&
 	     strcmp(state, "force_blocked") != 0)) {
@@ -410,7 +524,7 @@ static int set_port_state(struct sonic_device *d, const char *words, struct buf 
 	if (d->fate != EMU_EAT && !faults_hold_port(&d->e->faults, FAULT_IGNORE_PORT, flat)) {
 		d->blocked[flat] = state[0] == 'f';
 	}
-	buf_str(out, "Port state succeeded\n");
+	buf_str(out, is_yang(d) ? "" : "Port state succeeded\n");
 	return 0;
 }
 
@@ -420,26 +534,34 @@ static int run_command(struct sonic_device *d, char *c, struct buf *out)
 {
 	static const char *const quiet[] = { "stty ", "PS1=", "PROMPT_COMMAND=", "LC_ALL=",
 					     "export " };
+	const bool yang = is_yang(d);
+	const char *circuit = yang ? "config ocs-cross-connect " : "config ocs cross-connect ";
+	const char *port = yang ? "config ocs-port " : "config ocs port state ";
 
 	d->e->n_commands++;
 	if (strncmp(c, "sudo ", 5) == 0) {
 		c += 5;
 	}
 	for (size_t i = 0; i < sizeof(shows) / sizeof(shows[0]); i++) {
-		if (strcmp(c, shows[i].command) == 0) {
+		if (strcmp(c, yang ? shows[i].yang : shows[i].command) == 0) {
 			return shows[i].run(d, out);
 		}
 	}
-	if (strncmp(c, "config ocs cross-connect ", 25) == 0) {
-		return run_words(d, c, out);
+	if (strncmp(c, circuit, strlen(circuit)) == 0) {
+		return run_words(d, c + strlen(circuit), out);
 	}
-	if (strncmp(c, "config ocs port state ", 22) == 0) {
-		return set_port_state(d, c + 22, out);
+	if (strncmp(c, port, strlen(port)) == 0) {
+		return set_port_state(d, c + strlen(port), out);
 	}
 	for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++) {
 		if (strncmp(c, quiet[i], strlen(quiet[i])) == 0) {
 			return 0;
 		}
+	}
+	if (strncmp(c, "show ", 5) == 0 || strncmp(c, "config ", 7) == 0) {
+		buf_printf(out, "Usage: show [OPTIONS] COMMAND [ARGS]...\n\n"
+			   "Error: No such command \"%.40s\".\n", c);
+		return NO_COMMAND;
 	}
 	buf_printf(out, "-bash: %.40s: command not found\n", c);
 	return NOT_FOUND;
@@ -507,6 +629,7 @@ static void sonic_close(struct emu *e)
 	struct sonic_device *d = e->device;
 
 	vec_fini(&d->stale);
+	vec_fini(&d->invalid);
 	free(d->made_ns);
 	free(d->blocked);
 	free(d);
@@ -574,7 +697,7 @@ static void sonic_refresh(struct emu *e, enum emu_map_event event)
 	struct sonic_device *d = e->device;
 
 	if (event == EMU_RESTARTED) {
-		d->stale.n = 0;
+		d->stale.n = d->invalid.n = 0;
 		memset(d->blocked, 0, (size_t)e->mem.n_ports * sizeof(bool));
 	}
 }
@@ -593,7 +716,7 @@ static bool sonic_stale(const struct emu *e, size_t i, struct optics_xc *xc)
 	if (i >= d->stale.n) {
 		return false;
 	}
-	*xc = d->stale.v[i];
+	*xc = d->stale.v[i].xc;
 	return true;
 }
 
@@ -601,6 +724,7 @@ static const struct emu_form forms[] = {
 	{ .name = "exec" },
 	{ .name = "bash", .greeting = "Debian GNU/Linux 12 sonic ttyS0\r\n\r\n" PASTE_ON PROMPT },
 	{ .name = "mgmt" },
+	{ .name = "yang" },
 	{ 0 },
 };
 

@@ -6,11 +6,12 @@
  */
 #include "tests/unit/drivers/rig.h"
 
-/* A word behind a name is an option that makes its ways other ones. */
+/* A word behind a name is an option that makes its ways other ones, or the form of the
+ * device. */
 static const char *const drivers[] = {
 	"polatis-scpi", "polatis-restconf", "polatis-tl1", "glimmerglass-tl1",
 	"glimmerglass-tl1 opmode=async", "calient-tl1", "calient-tl1 bulk=0",
-	"sonic-ocs", "rome-cli", "telescent-cli",
+	"sonic-ocs", "sonic-ocs form=yang", "rome-cli", "telescent-cli",
 };
 
 static const char *const faults[] = {
@@ -59,7 +60,10 @@ static struct rig *set_up(const char *text, char words[64])
 		*key++ = *value++ = '\0';
 	}
 	rig_init(r, driver, 8, 8, false);
-	if (key) {
+	if (key && strcmp(key, "form") == 0) {
+		r->extra[0] = "--form";
+		r->extra[1] = value;
+	} else if (key) {
 		rig_option(r, key, value);
 	}
 	r->cfg.timeout_ms = 150;

@@ -8,9 +8,11 @@
 static struct rig *set_up(const char *driver, const char *fault)
 {
 	struct rig *r = test_calloc(1, sizeof(*r));
-	bool ring = strcmp(driver, "mrr-reg") == 0;
+	bool ring = strcmp(driver, "mrr-reg") == 0, yang = strcmp(driver, "sonic-ocs yang") == 0;
 
-	rig_init(r, driver, ring ? 6 : 8, ring ? 4 : 8, false);
+	r->extra[0] = yang ? "--form" : NULL;
+	r->extra[1] = "yang";
+	rig_init(r, yang ? "sonic-ocs" : driver, ring ? 6 : 8, ring ? 4 : 8, false);
 	rig_option(r, ring ? "lock_ms" : "gap_ms", ring ? "500" : "0");
 	rig_start_emulator(r, ring ? "6x4" : "8x8", fault);
 	return r;
@@ -375,6 +377,7 @@ int main(void)
 		PORTS("polatis-scpi"),
 		PORTS("polatis-tl1"),
 		PORTS("sonic-ocs"),
+		PORTS("sonic-ocs yang"),
 		CASE(a_port_of_one_side, "polatis-scpi"),
 		CASE(a_port_of_one_side, "polatis-tl1"),
 		CASE(a_failed_port_stays_failed, "polatis-scpi"),

@@ -2,20 +2,29 @@
 /* `sonic-ocs`: its rows, its states and what is particular to its tables. */
 #include "tests/unit/drivers/rig.h"
 
+#include <netinet/in.h>
+
 #include "drivers/sonic/sonic.h"
 
-static struct rig *rig_of(const char *fault)
+static struct rig *rig_in(const char *form, const char *fault)
 {
 	struct rig *r = test_calloc(1, sizeof(*r));
 
 	assert_non_null(r);
 	rig_init(r, "sonic-ocs", 8, 8, false);
+	r->extra[0] = form ? "--form" : NULL;
+	r->extra[1] = form;
 	rig_option(r, "gap_ms", "0");
 	rig_option(r, "settle_ms", "5");
 	rig_option(r, "tune_ms", "40");
 	rig_start_emulator(r, "8x8", fault);
 	rig_open(r);
 	return r;
+}
+
+static struct rig *rig_of(const char *fault)
+{
+	return rig_in(NULL, fault);
 }
 
 static void tear_down(struct rig *r)
@@ -78,7 +87,7 @@ static void modes_are_the_devices_own(void **state)
 {
 	static const struct drv_item one[] = { ADD(0, 4), ADD(1, 5) };
 	static const struct drv_item two[] = { ADD(2, 5) };
-	static const struct drv_item all[] = { ADD(3, 6) };
+	static const struct drv_item all[] = { ADD(3, 6), ADD(2, 5) };
 	struct rig *r = rig_of(NULL);
 
 	(void)state;
@@ -91,10 +100,11 @@ static void modes_are_the_devices_own(void **state)
 			     "update"));
 	rig_expect_map(r, "0-4 2-5");
 	r->n_lines = 0;
-	assert_int_equal(rig_submit(r, DRV_REPLACE, 1, all), 0);
-	assert_true(was_sent(r, "sudo config ocs cross-connect add 4A-7B "
-			     "overwrite"));
-	rig_expect_map(r, "3-6");
+	/* What stays is not touched. */
+	assert_int_equal(rig_submit(r, DRV_REPLACE, 2, all), 0);
+	assert_true(was_sent(r, "sudo config ocs cross-connect delete 1A-5B"));
+	assert_true(was_sent(r, "sudo config ocs cross-connect add 4A-7B safe"));
+	rig_expect_map(r, "2-5 3-6");
 	tear_down(r);
 }
 
@@ -211,6 +221,113 @@ static void half_of_a_list_is_told_item_by_item(void **state)
 	tear_down(r);
 }
 
+/* ---- a CLI made from YANG -------------------------------------------------- */
+
+static void its_rows_are_read(void **state)
+{
+	struct optics_xc xc;
+	enum drv_state s;
+
+	(void)state;
+	assert_int_equal(status_of("1A-16B  enabled  1A, panel IN 1, panel OUT 16", &xc, &s), 1);
+	assert_int_equal(xc.in, 0);
+	assert_int_equal(xc.out, 15);
+	assert_int_equal(s, DRV_TUNED);
+	assert_int_equal(status_of("1A-16B  disabled", &xc, &s), 1);
+	assert_int_equal(s, DRV_BLOCKED);
+	assert_int_equal(status_of("1A-16B  invalid  N/A", &xc, &s), 1);
+	assert_int_equal(s, DRV_FAILED);
+	assert_int_equal(status_of("1A-16B  shiny  1A", &xc, &s), WEFT_EDEVICE);
+	assert_true(sonic_is_heading("CROSS CONNECT ID    STATUS    PHYSICAL PATH") &&
+		    sonic_is_heading("SIMPLEX PORT ID    LABEL           CONFIG STATUS"));
+}
+
+/* The words are found out, one circuit goes in a command, and `safe` is kept by the driver, as
+ * the device would take a second circuit of a port. */
+static void its_words_are_spoken(void **state)
+{
+	static const struct drv_item two[] = { ADD(0, 4), ADD(1, 5) };
+	static const struct drv_item steal[] = { ADD(0, 5) };
+	struct rig *r = rig_in("yang", NULL);
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, two), 0);
+	assert_true(was_sent(r, "show ocs-cross-connect-table"));
+	assert_true(was_sent(r, "sudo config ocs-cross-connect add 1A-5B --a-side 1A --b-side 5B"));
+	assert_true(was_sent(r, "sudo config ocs-cross-connect add 2A-6B --a-side 2A --b-side 6B"));
+	assert_int_equal(r->outcomes[1].evidence, DRV_READ_BACK);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, steal), WEFT_EDEVICE);
+	rig_expect_map(r, "0-4 1-5");
+	r->n_lines = 0;
+	assert_int_equal(rig_submit(r, DRV_UPDATE, 1, steal), 0);
+	assert_true(was_sent(r, "sudo config ocs-cross-connect delete 1A-5B && "
+			     "sudo config ocs-cross-connect delete 2A-6B && "
+			     "sudo config ocs-cross-connect add 1A-6B --a-side 1A --b-side 6B"));
+	rig_expect_map(r, "0-5");
+	tear_down(r);
+}
+
+/* The session ends when the first of two commands of a line is done: what was in the way is gone,
+ * nothing is claimed, and the same batch goes on from there. */
+static void a_session_lost_between_two_commands_is_unknown(void **state)
+{
+	static const struct drv_item first[] = { ADD(0, 4), ADD(2, 6) };
+	static const struct drv_item steal[] = { ADD(0, 5), DEL(2, 6) };
+	struct rig *r = rig_in("yang", NULL);
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, first), 0);
+	rig_control(r, "fault drop-set", NULL, 0);
+	assert_int_equal(rig_submit(r, DRV_UPDATE, 2, steal), WEFT_EUNAVAIL);
+	rig_expect(r, 0, DRV_UNKNOWN);
+	rig_expect(r, 1, DRV_SKIPPED);
+	rig_expect_map(r, "2-6");
+	assert_int_equal(rig_submit(r, DRV_UPDATE, 2, steal), 0);
+	rig_expect_map(r, "0-5");
+	tear_down(r);
+}
+
+/* A line of another user's shell, whose output comes back. */
+static void as_another(const struct rig *r, const char *line)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr =
+				    htonl(INADDR_LOOPBACK) };
+	const char *port = strrchr(r->address, ':');
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char byte;
+
+	assert_non_null(port);
+	addr.sin_port = htons((uint16_t)atoi(port + 1));
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(write(fd, line, strlen(line)), strlen(line));
+	assert_int_equal(read(fd, &byte, 1), 1);
+	close(fd);
+}
+
+/* Another user's second circuit of a port is `invalid`: it is shown as failed, before or after
+ * the one that has the port, and takes nothing from it. */
+static void a_second_circuit_of_a_port_is_told(void **state)
+{
+	static const struct drv_item lit[] = { ADD(1, 5) };
+	static const struct drv_item busy[] = { ADD(3, 5) };
+	struct rig *r = rig_in("yang", NULL);
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, lit), 0);
+	as_another(r, "config ocs-cross-connect add 1A-6B --a-side 1A --b-side 6B; echo a\n");
+	as_another(r, "config ocs-cross-connect add 2A-7B --a-side 2A --b-side 7B; echo a\n");
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.n_xcs, 3);
+	for (int i = 0; i < 3; i++) {
+		bool is_lit = optics_xc_cmp(&r->snap.xcs[i].xc, &lit[0].xc) == 0;
+
+		assert_int_equal(r->snap.xcs[i].state, is_lit ? DRV_TUNED : DRV_FAILED);
+	}
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, busy), WEFT_EDEVICE);
+	assert_non_null(strstr(r->outcomes[0].text, "1-5"));
+	tear_down(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +340,10 @@ int main(void)
 		cmocka_unit_test(factory_losses_are_told_apart),
 		cmocka_unit_test(a_blocked_port_is_reported),
 		cmocka_unit_test(half_of_a_list_is_told_item_by_item),
+		cmocka_unit_test(its_rows_are_read),
+		cmocka_unit_test(its_words_are_spoken),
+		cmocka_unit_test(a_session_lost_between_two_commands_is_unknown),
+		cmocka_unit_test(a_second_circuit_of_a_port_is_told),
 	};
 
 	return cmocka_run_group_tests_name("drivers/sonic", tests, NULL, NULL);
