@@ -747,7 +747,7 @@ install: all install-service
 	$(call put,644,$(PREFIX)/share/weft/grafana,configs/grafana/weft.json)
 	$(call put,644,$(PREFIX)/share/weft/proto/weft/v1,$(wildcard proto/weft/v1/*.proto))
 	$(call put,644,$(DOCDIR)/examples/fabrics,$(wildcard configs/fabrics/*.yaml))
-	$(foreach f,ansible client kubernetes slurm,$(call put,644,$(DOCDIR)/examples/$(f),\
+	$(foreach f,ansible client kubernetes slurm steps,$(call put,644,$(DOCDIR)/examples/$(f),\
 		$(wildcard docs/examples/$(f)/*)) &&) chmod 755 $(DESTDIR)$(DOCDIR)/examples/slurm/*.sh
 	$(if $(DESTDIR),,@systemd-sysusers $(PREFIX)/lib/sysusers.d/weft.conf || \
 		echo "weft: weftd.service runs as the user weft, whom nothing made here" >&2)

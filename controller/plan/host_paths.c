@@ -80,7 +80,7 @@ static bool may_carry(const struct model_fabric *f, const struct plan_arc *a, in
 	int owner = job_of(f, a->tx_port);
 
 	return (job < 0 || owner == job) &&
-	       (owner < 0 || f->jobs[owner].kind == MODEL_COLLECTIVE);
+	       (owner < 0 || f->jobs[owner].kind != MODEL_CIRCUITS);
 }
 
 /* Whether the k-th port of a host is the first of a job there. */

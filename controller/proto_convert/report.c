@@ -889,17 +889,18 @@ static void put_payback(struct buf *b, const Weft__V1__JobGain *g)
 	}
 	unit_human(UNIT_NS, (double)g->down_ns, down, sizeof(down));
 	unit_human(UNIT_BYTES, (double)g->size_bytes, size, sizeof(size));
+	buf_printf(b, ", an outage of %s", down);
 	if (!g->payback) {
-		buf_printf(b, ", an outage of %s, which is never paid back", down);
-	} else if (g->payback->value == 0) {
-		buf_printf(b, ", an outage of %s", down);
-	} else {
-		buf_printf(b, ", an outage of %s, paid back after %lld collective%s of %s", down,
-			   (long long)g->payback->value, g->payback->value == 1 ? "" : "s", size);
+		buf_str(b, g->size_bytes ? ", which is never paid back" : "");
+	} else if (g->payback->value > 0) {
+		buf_printf(b, ", paid back after %lld %s%s%s%s", (long long)g->payback->value,
+			   g->size_bytes ? "collective" : "step",
+			   g->payback->value == 1 ? "" : "s", g->size_bytes ? " of " : "",
+			   g->size_bytes ? size : "");
 	}
 }
 
-/* Of circuits, which have no times. */
+/* Of circuits, which have no times, and of steps, which have no size. */
 static void put_circuits_gain(const Weft__V1__JobGain *g, struct buf *b)
 {
 	bool changes = g->effect == WEFT__V1__JOB_EFFECT__JOB_EFFECT_CHANGES;

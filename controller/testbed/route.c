@@ -11,6 +11,44 @@
 #include "controller/testbed/testbed.h"
 #include "lib/base/alloc.h"
 
+/* Jobs with several lights have whichever of them the circuits are of: each job's is the one with
+ * the fewest changes left. */
+static int find_lights(const struct model_fabric *f, struct plan_base *base, struct plan **p,
+		       struct err *err)
+{
+	int rc = 0;
+
+	for (int j = 0; j < (*p)->n_jobs && !plan_is_empty(*p); j++) {
+		const struct model_job *job = &f->jobs[(*p)->jobs[j].job];
+		const struct workload_plan *step = (*p)->jobs[j].step;
+
+		for (size_t u = 0; step && step->lights.n > 1 && u < step->uses.n && !rc; u++) {
+			const char *op = job->workload->ops.v[step->uses.v[u].op].name;
+			char *topologies;
+			struct plan *q = NULL;
+
+			if (step->uses.v[u].light == (*p)->jobs[j].light) {
+				continue;
+			}
+			topologies = x_dup((*p)->topologies);
+			base->topologies = topologies;
+			rc = plan_set_light(f, job->name, op, &topologies, err);
+			base->topologies = topologies;
+			if (!rc && (rc = plan_make(f, base, &q, err)) == 0 &&
+			    q->n_add + q->n_del < (*p)->n_add + (*p)->n_del) {
+				plan_free(*p);
+				*p = q;
+				q = NULL;
+				step = (*p)->jobs[j].step;
+			}
+			plan_free(q);
+			free(topologies);
+			base->topologies = NULL;
+		}
+	}
+	return rc;
+}
+
 int testbed_plan(const struct model_fabric *f, struct plan **out, struct err *err)
 {
 	struct plan_light *light;
@@ -26,7 +64,9 @@ int testbed_plan(const struct model_fabric *f, struct plan **out, struct err *er
 	 * of it. */
 	base.intent = light;
 	base.observed = light;
-	rc = plan_make(f, &base, &p, err);
+	if ((rc = plan_make(f, &base, &p, err)) == 0) {
+		rc = find_lights(f, &base, &p, err);
+	}
 	if (rc == 0 && !plan_is_empty(p)) {
 		rc = err_set(err, WEFT_ESTALE, "the switches do not hold this "
 			     "plan: %d circuits to add, %d to delete",

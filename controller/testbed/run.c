@@ -276,6 +276,29 @@ static int measure(struct testbed_run_state *s, struct launch_options *o, struct
 	return rc;
 }
 
+/* What light does not reach is reached over the management network while a program runs: ranks
+ * in groups without light between them are one MPI_COMM_WORLD all the same. All addresses of hosts
+ * are of 10.0.0.0/8. */
+static int set_detour(struct testbed *t, bool on, struct err *err)
+{
+	int rc = 0;
+
+	for (int h = 0; h < t->fabric->n_hosts && rc == 0; h++) {
+		struct host_link *v;
+		int n;
+
+		rc = host_links(t->hosts[h], &v, &n, err);
+		for (int i = 0; rc == 0 && i < n; i++) {
+			if (strcmp(v[i].name, TESTBED_MANAGEMENT_DEV) == 0) {
+				rc = host_link_route(t->hosts[h], v[i].ifindex, htonl(10u << 24), 8,
+						     on, err);
+			}
+		}
+		free(v);
+	}
+	return rc;
+}
+
 static int run_job(struct testbed_run_state *s, const struct plan_arc *arcs, int n_arcs,
 		   struct testbed_run *out, struct err *err)
 {
@@ -284,6 +307,7 @@ static int run_job(struct testbed_run_state *s, const struct plan_arc *arcs, int
 		.size_bytes = s->o->size_bytes,
 		.repeat = s->o->repeat, .barriers = s->o->barriers, .pause_ns = PAUSE_NS,
 		.share_cores = true, .limit_ns = s->o->limit_ns, .stop = s->o->stop,
+		.program = s->o->program,
 	};
 	struct buf schedule = { 0 };
 	int rc;
@@ -291,7 +315,9 @@ static int run_job(struct testbed_run_state *s, const struct plan_arc *arcs, int
 	if ((rc = prepare(s, plan_host_addresses(s->t->fabric, arcs, n_arcs), err))) {
 		goto out;
 	}
-	coll_to_proto(s->job->sched, &schedule);
+	if (!o.program) {
+		coll_to_proto(s->job->sched, &schedule);
+	}
 	o.schedule = schedule.data;
 	o.schedule_len = schedule.len;
 	o.hosts = buf_cstr(&s->hosts);
@@ -304,7 +330,8 @@ out:
 }
 
 /* That the job can be run so. */
-static int check_job(const struct model_fabric *f, const struct plan_job *pj, struct err *err)
+static int check_job(const struct model_fabric *f, const struct plan_job *pj,
+		     const struct testbed_run_options *o, struct err *err)
 {
 	const char *name = f->jobs[pj->job].name;
 
@@ -317,6 +344,10 @@ static int check_job(const struct model_fabric *f, const struct plan_job *pj, st
 	if (!testbed_has_management(f)) {
 		return err_set(err, WEFT_EUNSUPPORTED, "testbeds of more than 1000 hosts have no "
 			       "management network, over which ranks are started");
+	}
+	if (pj->step && !o->program) {
+		return err_set(err, WEFT_EUNSUPPORTED, "job %s is a step of several collectives: "
+			       "a program runs it", name);
 	}
 	return coll_refuse_light_changes(pj->sched, "a run", err);
 }
@@ -374,7 +405,7 @@ int testbed_run(struct testbed *t, const struct plan *p, const struct plan_job *
 	int n = 0, routes, rc;
 
 	*out = (struct testbed_run){ 0 };
-	if ((rc = check_job(t->fabric, job, err))) {
+	if ((rc = check_job(t->fabric, job, o, err))) {
 		goto out;
 	}
 	list_arcs(job, out);
@@ -382,7 +413,12 @@ int testbed_run(struct testbed *t, const struct plan *p, const struct plan_job *
 	if ((rc = check_light(&s, out, err)) || (rc = testbed_route(t, arcs, n, &routes, err))) {
 		goto out;
 	}
-	rc = run_job(&s, arcs, n, out, err);
+	if (!o->program || (rc = set_detour(t, true, err)) == 0) {
+		rc = run_job(&s, arcs, n, out, err);
+	}
+	if (o->program) {
+		set_detour(t, false, rc ? NULL : err);
+	}
 	if (strcmp(s.folder, FOLDER) != 0) {
 		remove_folder(s.folder);
 	}

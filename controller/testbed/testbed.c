@@ -382,7 +382,6 @@ static int start_switch(struct host_net *net, struct err *err)
 
 /* ---- the management network ---- */
 
-#define MANAGEMENT_DEV "mgmt"	/* of a host; ports have ".tx" in their names */
 #define MANAGEMENT_BRIDGE "hosts"
 #define MANAGEMENT_PREFIX 16
 
@@ -408,8 +407,8 @@ static int lay_management(struct testbed_builder *b, struct err *err)
 	}
 	for (int i = 0; i < b->f->n_hosts && rc == 0; i++) {
 		snprintf(port, sizeof(port), "%d", i);
-		rc = host_veth_add(b->nets[i], MANAGEMENT_DEV, NULL, b->management, port, NULL,
-				   err);
+		rc = host_veth_add(b->nets[i], TESTBED_MANAGEMENT_DEV, NULL, b->management, port,
+				   NULL, err);
 	}
 	return rc;
 }
@@ -495,7 +494,7 @@ static int start_host(struct testbed_builder *b, int host, struct err *err)
 
 		own = is_first(b, host, v[i].name) ? v[i].ifindex : own;
 		rc = host_link_set(net, v[i].ifindex, true, err);
-		if (rc == 0 && strcmp(v[i].name, MANAGEMENT_DEV) == 0) {
+		if (rc == 0 && strcmp(v[i].name, TESTBED_MANAGEMENT_DEV) == 0) {
 			rc = host_addr_add(net, v[i].ifindex, testbed_management_address(host),
 					   MANAGEMENT_PREFIX, err);
 		}

@@ -101,6 +101,7 @@ const char *testbed_netns(const struct model_fabric *f, const char *name, char *
  * own in which programs on hosts are started; a name that no host has. Fabrics of more than
  * 1000 hosts have none, as it is one bridge. */
 #define TESTBED_MANAGEMENT "+mgmt"
+#define TESTBED_MANAGEMENT_DEV "mgmt"	/* of a host; ports have ".tx" in their names */
 bool testbed_has_management(const struct model_fabric *f);
 /* Address there, network byte order; host -1: of that namespace. 10.118.0.0/16. */
 uint32_t testbed_management_address(int host);
@@ -184,6 +185,9 @@ struct testbed_run_options {
 	int64_t repeat;		/* >= 1 */
 	bool barriers;		/* between steps */
 	bool compare;		/* with MPI's own collective */
+	/* In place of the schedule, on the ranks of the job; NULL behind its arguments. NULL: the
+	 * schedule. */
+	const char *const *program;
 	int64_t limit_ns;	/* of each of the two; 0: none */
 	const volatile bool *stop;	/* ends it; or NULL */
 };
@@ -196,7 +200,7 @@ struct testbed_run_arc {
 };
 
 struct testbed_run {
-	struct json_t *result;		/* of launch_run() */
+	struct json_t *result;		/* of launch_run(); of a program a text */
 	struct json_t *compared;	/* the same with mpi_time_ns; NULL: not asked */
 	struct testbed_run_arc *arcs;	/* sorted by tx_port */
 	int n_arcs;

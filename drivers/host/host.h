@@ -194,6 +194,10 @@ struct host_address {
 /* Gives a link the address, again too; prefix in bits. WEFT_EDENIED,
  * WEFT_ENOTFOUND (the link), WEFT_EDEVICE. */
 int host_addr_add(struct host_net *net, int ifindex, uint32_t addr, int prefix, struct err *err);
+/* Adds or removes a route to all addresses of the prefix on the link itself; host_routes_set leaves
+ * it, and its routes come first. The same errors. */
+int host_link_route(struct host_net *net, int ifindex, uint32_t dst, int prefix, bool add,
+		    struct err *err);
 
 /* One route from a host: dst is reached by this link. via 0: dst itself is at
  * the other end of it, at this MAC; else via is, which must be the dst of

@@ -11,6 +11,7 @@
 #include <netlink/errno.h>
 #include <netlink/msg.h>
 #include <netlink/route/addr.h>
+#include <netlink/route/route.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -471,4 +472,25 @@ int host_addr_add(struct host_net *net, int ifindex, uint32_t addr, int prefix, 
 	nl_addr_put(local);
 	rtnl_addr_put(a);
 	return rc ? host_nl_err(err, rc, net, "address") : 0;
+}
+
+int host_link_route(struct host_net *net, int ifindex, uint32_t dst, int prefix, bool add,
+		    struct err *err)
+{
+	struct rtnl_route *r = x_have(rtnl_route_alloc());
+	struct rtnl_nexthop *nh = x_have(rtnl_route_nh_alloc());
+	struct nl_addr *to = ipv4(dst, prefix);
+	int rc;
+
+	rtnl_route_nh_set_ifindex(nh, ifindex);
+	rtnl_route_add_nexthop(r, nh);
+	rtnl_route_set_scope(r, RT_SCOPE_LINK);
+	rc = rtnl_route_set_dst(r, to);
+	if (rc == 0) {
+		rc = add ? rtnl_route_add(net->sock, r, NLM_F_CREATE | NLM_F_REPLACE)
+			 : rtnl_route_delete(net->sock, r, 0);
+	}
+	nl_addr_put(to);
+	rtnl_route_put(r);
+	return rc && !(rc == -NLE_OBJ_NOTFOUND && !add) ? host_nl_err(err, rc, net, "route") : 0;
 }

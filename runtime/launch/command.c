@@ -148,6 +148,9 @@ static int count_words(const struct launch_options *o)
 {
 	int n = 32;
 
+	for (int i = 0; o->program && o->program[i]; i++) {
+		n++;
+	}
 	for (int i = 0; o->mca && o->mca[i]; i += 2) {
 		n += 3;
 	}
@@ -171,8 +174,13 @@ int launch_command_make(const struct launch_options *o, struct launch_command *o
 	vec_reserve(&out->words, (size_t)count_words(o));
 	add_word(out, mpirun);
 	add_mpirun(out, o);
-	add_word(out, worker);
-	add_worker(out, o);
+	for (int i = 0; o->program && o->program[i]; i++) {
+		add_word(out, o->program[i]);
+	}
+	if (!o->program) {
+		add_word(out, worker);
+		add_worker(out, o);
+	}
 out:
 	free(mpirun);
 	free(worker);

@@ -121,10 +121,12 @@ int launch_run(const struct launch_options *o, json_t **result, struct err *err)
 	if (!rc && out.status != 0) {
 		rc = failed(&out, err);
 	}
-	if (!rc) {
+	if (!rc && o->program) {
+		*result = json_stringn_nocheck(buf_cstr(&out.out), out.out.len);
+	} else if (!rc) {
 		rc = launch_read_result(buf_cstr(&out.out), out.out.len, result, err);
 	}
-	if (!rc && (rc = launch_check_result(*result, o->ranks, o->steps, err))) {
+	if (!rc && !o->program && (rc = launch_check_result(*result, o->ranks, o->steps, err))) {
 		json_decref(*result);
 		*result = NULL;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts weft-mpi-run (runtime/mpi) on every rank by Open MPI's mpirun and reads what it
- * measured. Needs no MPI itself.
+ * Starts weft-mpi-run (runtime/mpi), or a program, on every rank by Open MPI's mpirun and reads
+ * what it measured. Needs no MPI itself.
  */
 #ifndef WEFT_RUNTIME_LAUNCH_LAUNCH_H
 #define WEFT_RUNTIME_LAUNCH_LAUNCH_H
@@ -26,6 +26,9 @@ struct launch_options {
 				 * each rank works the result out for itself */
 	int64_t pause_ns;	/* between the barrier before a run and the run; under a second */
 
+	/* This and its arguments in place of weft-mpi-run, NULL behind them; NULL: not. No schedule
+	 * is given to it, and what it prints is the result. */
+	const char *const *program;
 	const char *hosts;	/* mpirun's hostfile; NULL: all on this machine */
 	const char *agent;	/* command that starts a process on a host, instead of ssh; or
 				 * NULL */
@@ -50,7 +53,7 @@ struct launch_options {
  * installed, or no name service answers for a host of `hosts` in 5 s, without an agent;
  * WEFT_ETIMEOUT, WEFT_ECANCELED; WEFT_EIO with what mpirun said, and for a
  * result that lacks wrong_elements, bytes, time_ns or values of a step; and the errors of the
- * ranks.
+ * ranks. Of a program *result is a JSON string, what it printed.
  */
 int launch_run(const struct launch_options *o, struct json_t **result, struct err *err);
 

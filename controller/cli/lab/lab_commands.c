@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands of testbeds and labs. */
+#include <limits.h>
 #include <stddef.h>
 
 #include "controller/cli/core/options.h"
@@ -53,8 +54,9 @@ const struct cli_command testbed_commands[] = {
 	  cmd_testbed_status },
 	{ "route", NULL, "FABRIC", "Install the routes of the applied jobs in hosts",
 	  NULL, NULL, 1, 1, false, cmd_testbed_route },
-	{ "run", NULL, "FABRIC", "Run the schedule of an applied job by Open MPI",
-	  NULL, testbed_run_options, 1, 1, false, cmd_testbed_run },
+	{ "run", NULL, "FABRIC [PROGRAM...]", "Run the schedule of an applied job, or a "
+	  "program on its hosts, by Open MPI", NULL, testbed_run_options, 1, INT_MAX, false,
+	  cmd_testbed_run },
 	{ "ping", NULL, "FABRIC", "Ping between all hosts over one hop",
 	  NULL, NULL, 1, 1, false, cmd_testbed_ping },
 	{ "probe", NULL, "FABRIC", "Send frames from every port and report "

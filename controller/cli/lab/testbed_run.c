@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * weft testbed run: a job's schedule run by Open MPI over the light of a testbed.
+ * weft testbed run: a job's schedule, or a program, run by Open MPI over the light of a testbed.
  *
  * What was measured is put beside what the plan says: the time of all, of each step, and what
  * each arc had to carry. Frames that a host's own queue dropped would make the light look
@@ -46,14 +46,20 @@ static int find_job(const struct cli *c, const struct model_fabric *f, const str
 
 static int read_run_options(const struct cli *c, struct cli_testbed_run *r, struct err *err)
 {
+	const struct model_job *job = &r->f->jobs[r->job->job];
 	struct testbed_run_options *o = &r->options;
 	int rc;
 
-	*o = (struct testbed_run_options){ .size_bytes = r->f->jobs[r->job->job].size_bytes,
-					   .repeat = CLI_RUN_REPEATS,
+	*o = (struct testbed_run_options){ .size_bytes = job->size_bytes, .repeat = CLI_RUN_REPEATS,
 					   .barriers = cli_has(c, "barriers"),
 					   .compare = cli_has(c, "compare"),
 					   .limit_ns = CLI_RUN_LIMIT_NS, .stop = &cli_interrupted };
+	for (size_t i = 0; job->workload && i < job->workload->ops.n; i++) {
+		const int64_t bytes = job->workload->ops.v[i].bytes;
+
+		o->size_bytes = bytes > o->size_bytes ? bytes : o->size_bytes;
+	}
+	o->program = c->argc > 1 ? (const char *const *)c->argv + 1 : NULL;
 	if ((rc = cli_opt_unit(c, "size", UNIT_BYTES, &o->size_bytes, err)) ||
 	    (rc = cli_opt_int(c, "repeat", 1, CLI_RUN_MAX_REPEATS, &o->repeat, err))) {
 		return rc;
@@ -129,6 +135,21 @@ static void out_run(const struct cli *c, struct out *o, const struct cli_testbed
 	cli_out_run_steps(c, o, result, coll_steps(s), r->step_ns, coll_placement(s)->hosts);
 }
 
+static int tell_program(const struct cli *c, const struct cli_testbed_run *r, struct err *err)
+{
+	struct out *o;
+
+	if (c->format == OUT_TABLE) {
+		fputs(json_string_value(r->run.result), stdout);
+		return 0;
+	}
+	o = out_new(c->format);
+	out_str(o, "job", r->f->jobs[r->job->job].name);
+	out_int(o, "dropped_frames", (int64_t)r->run.drops);
+	out_str(o, "output", json_string_value(r->run.result));
+	return cli_print(o, err);
+}
+
 static int tell(const struct cli *c, const struct cli_testbed_run *r, struct err *err)
 {
 	int64_t wrong = cli_run_number(r->run.result, "wrong_elements", 0) +
@@ -160,7 +181,9 @@ int cmd_testbed_run(struct cli *c, struct err *err)
 	}
 	cli_catch_signals();
 	rc = testbed_run(t, p, r.job, &r.options, &r.run, err);
-	if (rc == 0 && (rc = plan_times(&r, err)) == 0) {
+	if (rc == 0 && r.options.program) {
+		rc = tell_program(c, &r, err);
+	} else if (rc == 0 && (rc = plan_times(&r, err)) == 0) {
 		rc = tell(c, &r, err);
 	}
 out:
