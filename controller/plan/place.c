@@ -10,6 +10,7 @@
  */
 #include "controller/plan/plan.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,11 +161,11 @@ static int too_few(const struct place_request *w, int have, int ever, const char
 		       "%d %s are free", w->n, have, ever, what);
 }
 
-/* min_ports becomes at least what any node of the topology needs: one of a wrong size is the
- * fabric's to refuse. Its size bounds what building it costs. *fits: it has a node a host. */
+/* min_ports becomes at least what any node of the topology needs. Its size bounds what building
+ * it costs. *fits: it has a node a host; else WEFT_EINVAL where hosts are counted. */
 static int need_degree(struct place_request *w, bool *fits, struct err *err)
 {
-	struct topo *t;
+	struct topo *t = NULL;
 	int64_t nodes = w->n, arcs = 0;
 	int rc = 0, *degree;
 
@@ -175,9 +176,17 @@ static int need_degree(struct place_request *w, bool *fits, struct err *err)
 	if (!model_is_arcs(w->topology)) {
 		rc = topo_parse_size(w->topology, &nodes, &arcs, err);
 	}
+	if (rc == 0 && nodes == w->n && arcs <= MODEL_MAX_PORTS) {
+		rc = model_topology(w->topology, &t, NULL, err);
+	}
+	nodes = t ? topo_n(t) : nodes;
 	*fits = nodes == w->n;
-	if (rc || nodes != w->n || arcs > MODEL_MAX_PORTS ||
-	    (rc = model_topology(w->topology, &t, NULL, err))) {
+	if (rc == 0 && !*fits && !w->ranks) {
+		rc = err_set(err, WEFT_EINVAL, "topology: %.80s has %" PRId64 " nodes, the job "
+			     "has %d hosts", w->topology, nodes, w->n);
+	}
+	if (rc || !*fits || !t) {
+		topo_free(t);
 		return rc;
 	}
 	degree = x_new(2 * (size_t)topo_n(t), sizeof(*degree));

@@ -63,9 +63,14 @@ static void bad_requests(void)
 	expect(65, "a host that is not there", "job request --nodes h9,h0 -c allgather --size 1MB");
 	expect(65, "a name that is taken", "job request own --count 2 -c allgather --size 1MB");
 	expect(65, "a collective that is none", "job request --count 2 -c gossip --size 1MB");
-	expect(65, "a topology that does not fit",
+	expect(65, "a topology of another size",
 	       "job request bad --count 2 -c allgather --size 1MB -t Torus(9,9)");
-	check(state_is("bad", "failed"), "is a job that failed");
+	has_error("is told both", "Torus.9,9. has 81 nodes, the job has 2 hosts");
+	expect(65, "nor so for ports that are in use",
+	       "job request bad --count 6 -c allgather --size 1MB -t Ring(5) --no-wait");
+	expect(65, "an algorithm of rings",
+	       "job request bad --count 2 -c allgather --size 1MB -a composed");
+	check(state_is("bad", "failed"), "is a job that failed, when it was planned");
 	expect(64, "hosts and a count",
 	       "job request --count 2 --nodes h0,h1 -c allgather --size 1MB");
 }
@@ -334,9 +339,10 @@ static void tell_together_killed(void)
 
 static void tell_together_impossible(void)
 {
-	ask_for_three("-t Torus(9,9)");
+	ask_for_three("-a composed");
 	check(finish(first) == 0 && finish(third) == 0, "who can run does");
-	check(finish(second) == 65 && matches(errors_of(second), "job b: topology: 9 is too large"),
+	check(finish(second) == 65 &&
+	      matches(errors_of(second), "job b: algorithm: composed is for"),
 	      "the impossible one is told so, and why");
 	check(state_is("b", "failed") && state_is("c", "running"), "and no other");
 	control(SWITCH, "clear");

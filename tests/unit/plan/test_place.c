@@ -138,6 +138,10 @@ static void test_ports(void **state)
 	expect(*state, w, "", "", "c0 c1");
 	w.topology = "0 1, 1 0";
 	expect(*state, w, "c0", "", "a0 a1");
+	w.topology = "K(3)";
+	expect(*state, w, "", "", "topology: K(3) has 3 nodes, the job has 2 hosts");
+	w.topology = "0 1, 1 2, 2 0";
+	expect(*state, w, "", "", "topology: 0 1, 1 2, 2 0 has 3 nodes, the job has 2 hosts");
 	w.topology = "K(x)";
 	expect(*state, w, "", "", "topology 'K(x)': column 3: expected a number, found 'x'");
 }
