@@ -373,9 +373,10 @@ def test_hostile_names():
 
 
 def problems():
-    """Of weft status, as the page lists them."""
-    return [(p["kind"].replace("-", " "), p["device"] or p["job"], p["text"])
-            for p in status()["problems"]]
+    """Of weft status, as the page lists them: what is down first."""
+    found = [(p["kind"].replace("-", " "), p["device"] or p["job"], p["text"])
+             for p in status()["problems"]]
+    return sorted(found, key=lambda p: p[0] not in ("job down", "device unreachable"))
 
 
 def same_problems():

@@ -15,6 +15,8 @@ import traceback
 
 from webdriver import Browser, Missing
 
+# Where devices are a map, the page takes four screens of a phone at most.
+MAP = "return document.querySelector('#overview:not([hidden]) .map') !== null"
 HERE = os.path.dirname(os.path.abspath(__file__))
 OVERLAP_BY_FORCE = """
     const p = document.querySelector('main h2:not([hidden] *)');
@@ -73,6 +75,8 @@ def check_scene(browser, url, stored, name, update):
         assert n > 2 and not found, (name, width, found)
         wide = browser.run("return document.documentElement.scrollWidth")
         assert wide <= width, (name, width, wide)
+        high = browser.run("return document.documentElement.scrollHeight")
+        assert high <= 4 * 900 or not browser.run(MAP), (name, width, high)
     said = [m for m in browser.log("browser") if m["level"] in ("SEVERE", "WARNING")]
     assert not said, said
 

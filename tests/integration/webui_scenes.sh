@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The page's views as they are stored in tests/golden/page: headings, facts,
 # tables, and the number of parts of each drawing, of a small fabric, of one
-# with faults and during a change, of 16 switches and of a ring of 128 hosts;
+# with faults and during a change, of 16 and of 60 switches and of a ring of 128 hosts;
 # no text over another at 1280 and at 400 pixels. With --update they are stored.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh
@@ -50,11 +50,13 @@ scenes small: small-switch:device/ocs0 small-ring:device/ring0 small-job:job/red
 control ocs0 "fault port-failed=o1" >"$T/ctl"
 control ring0 "fault cut-cw=2:0" >"$T/ctl"
 control ocs0 "fault dim=o4" >"$T/ctl"
+expect 0 "the ring is drained" weft drain ring0
 weft verify >"$T/out" 2>&1
 jobs_know() { weft status --format json | jq -e "[.jobs[].health] == [\"$1\", \"$1\"]"; }
 wait_for 20 jobs_know degraded
 tap "both jobs are degraded"
-scenes faults: faults-switch:device/ocs0 faults-ring:device/ring0 faults-job:job/reduce faults-ring-job:job/gather
+scenes faults: faults-switch:device/ocs0 faults-ring:device/ring0 faults-job:job/reduce faults-host:host/h0 faults-ring-job:job/gather
+weft undrain ring0 >"$T/out" 2>&1
 control ocs0 clear >"$T/ctl"
 control ring0 clear >"$T/ctl"
 weft verify >"$T/out" 2>&1
@@ -90,6 +92,24 @@ cat >"$T/sixteen.yaml" <<-END
 END
 serve "$T/sixteen.yaml"
 scenes sixteen: sixteen-switch:device/ocs03 sixteen-job:job/train
+
+# Sixty devices and 180 jobs, some of them with faults.
+"$TOP/tests/large_fabric.sh" 15 168 4 336 127.0.0.1:17000 >"$T/sixty.yaml"
+weft emulate --control-dir "$T" "$T/sixty.yaml" >"$T/emulate.log" 2>&1 </dev/null &
+PID[emulate]=$!
+wait_for 60 grep -q '^ready' "$T/emulate.log"
+serve "$T/sixty.yaml"
+for fault in p3-s1:i0 p3-s1:o20 p9-s0:i0 p9-s1:i3 p9-s2:o7 p9-s3:i9; do
+	CTL[p]=$T/${fault%:*}.ctl
+	control p "fault port-failed=${fault#*:}" >"$T/ctl"
+done
+weft drain p5-s0 >"$T/out" 2>&1
+weft verify >"$T/out" 2>&1
+two_jobs() { weft status --format json | jq -e '[.jobs[] | select(.health == "degraded")] | length == 2'; }
+wait_for 20 two_jobs
+tap "of 180 jobs on 60 devices two are degraded"
+scenes sixty: sixty-switch:device/p3-s1 sixty-job:job/big9
+stop emulate
 
 cat >"$T/ring.yaml" <<-END
 	weft: 1

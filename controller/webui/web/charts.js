@@ -69,7 +69,7 @@ function path(values, from, x, y) {
 			continue;
 		}
 		d += drawn ? `H${x(kept.at[i]).toFixed(1)}V${y(v).toFixed(1)}`
-			: `M${x(kept.at[i]).toFixed(1)} ${y(v).toFixed(1)}`;
+			: `M${x(kept.at[i]).toFixed(1)} ${y(v).toFixed(1)}h0`;
 		drawn = true;
 	}
 	return d;

@@ -69,6 +69,11 @@ export function badPorts(d) {
 		.filter(Boolean).map(([, side, port, why]) => ({ side, port: Number(port), why }));
 }
 
+// What of a device is drained: itself, or ports, as they are named.
+export function drained(view, name) {
+	return (view.status.holds ?? []).filter(({ target: t }) => t === name || t.startsWith(`${name}.`));
+}
+
 // Draws on what was last told; picture may be of an earlier answer.
 export function derive(state) {
 	const { status, picture } = state;

@@ -20,7 +20,7 @@ const RETRY_MS = [300, 1000, 2000, 4000];
 function drawn(v) {
 	return [v.state.picture_id, v.picture === null, v.state.faults, v.status.devices.map((d) =>
 		[d.name, d.driver, d.reachable, d.ever_read, d.proof, d.missing, d.dark, d.unexpected,
-			d.pending, d.unusable, d.program]), v.problems];
+			d.pending, d.unusable, d.program]), v.problems, v.status.holds];
 }
 
 // Each section with what it depends on: drawn again when that has changed.
@@ -30,7 +30,7 @@ const sections = [
 		v.status.confirm, v.status.progress, v.status.jobs.map((j) => j.gain)]],
 	[renderPictures, drawn],
 	[renderJobs, (v) => [v.status.jobs, v.status.jobs_known, v.state.requests]],
-	[renderDevices, (v) => [v.status.devices, v.problems]],
+	[renderDevices, (v) => [v.status.devices, v.problems, v.status.holds]],
 	[renderEvents, (v) => v.state.events],
 ];
 const VIEWS = { device: deviceView, job: jobView, host: hostView };

@@ -4,7 +4,7 @@
 import { el, percent, plural } from "/dom.js";
 import { drawGrid } from "/grid.js";
 import { linkTo } from "/route.js";
-import { ringPicture } from "/rings.js";
+import { loadsOf, mean, ringPicture } from "/rings.js";
 import { switchPicture } from "/switches.js";
 
 const PACE_MS = 900;	// a frame while it plays
@@ -40,9 +40,9 @@ function frameText(view, schedule, frame) {
 	const device = view.devices[schedule.device];
 
 	if (device) {
-		const cells = frame.lit.reduce((sum, r) => sum + r[2] * r[4] / 1000, 0);
+		const loads = loadsOf({ ...device, lit: frame.lit }).map(mean);
 
-		return `${percent(cells / (device.rows * device.columns))} of the ring is lit`;
+		return `${percent(mean(loads))} of the ring is lit`;
 	}
 	const all = view.devices.flatMap((d) => d.links).filter((l) => l.job?.name === schedule.name);
 	const shard = job ? job.size_bytes / job.nodes : 0;

@@ -42,6 +42,15 @@ export function faultText(view, device, [part, dir, fibre, node, channel]) {
 			: `${hostName(view, device, node)} ${way} channel ${channel} failed`;
 }
 
+// What of a column of a row is not cut, of 1.
+function whole(device, row, column) {
+	const fibre = Math.floor(row / (device.rows / 2 / device.fibres));
+	const cuts = device.faults.filter((f) => f[0] === SPAN && f[1] * device.fibres + f[2] === fibre &&
+		Math.floor(f[3] / device.segment_size) === column).length;
+
+	return Math.max(0, 1 - cuts / device.segment_size);
+}
+
 // Per direction and job: the mean share of its rows that is lit, by column.
 export function profiles(device) {
 	const half = device.rows / 2;
@@ -54,7 +63,7 @@ export function profiles(device) {
 			jobs.set(job, new Float64Array(device.columns));
 		}
 		for (let c = first; c < first + n; c++) {
-			jobs.get(job)[c] += share / 1000 / half;
+			jobs.get(job)[c] += share / 1000 / half * whole(device, row, c);
 		}
 	}
 	return by;
@@ -208,14 +217,19 @@ function programsTable(view, device) {
 		"No program.", (p) => jobOf(view, p.job)?.name ?? "");
 }
 
-function mean(values) {
+export function mean(values) {
 	return values.length ? values.reduce((a, b) => a + b, 0) / values.length : 0;
+}
+
+// Per direction: the share of its rows that is lit, by column.
+export function loadsOf(device, jobs = profiles(device)) {
+	return jobs.map((j) => sums(j, device.columns ?? 0));
 }
 
 // The circle alone; items: its segments, for those who look closer.
 export function ringPicture(view, device, items = []) {
 	const jobs = profiles(device);
-	const loads = jobs.map((j) => sums(j, device.columns ?? 0));
+	const loads = loadsOf(device, jobs);
 	const cut = (dir) => (device.faults.some((f) => f[0] === SPAN && f[1] === dir) ? " ✕ cut" : "");
 	const used = device.lit ? [`↻ ${percent(mean(loads[0]))}${cut(0)}`,
 		`↺ ${percent(mean(loads[1]))}${cut(1)}`] : ["no program"];

@@ -49,6 +49,7 @@ function facts(view) {
 
 export function renderHead(view) {
 	const { status } = view;
+	const rings = view.devices.filter((d) => d.lit).length;
 	const advice = document.getElementById("advice");
 	const held = (status.holds ?? []).map((h) => (h.target === "" ? "the fabric is frozen"
 		: `${h.target} is drained`)).join(", ");
@@ -62,6 +63,9 @@ export function renderHead(view) {
 		advice.textContent = note;
 	}
 	replace(document.getElementById("facts"), facts(view));
+	for (const node of document.querySelectorAll("#light, nav [href='#light']")) {
+		node.hidden = !rings || rings > DRAWN;
+	}
 	document.getElementById("version").textContent = `weftd ${status.version}`;
 }
 
@@ -153,9 +157,12 @@ function mapRow(view, d) {
 			: plural(d.links.length, "circuit")));
 }
 
+function unwell(view, devices) {
+	return devices.filter((d) => ["bad", "warn"].includes(deviceState(view, d.status)[0])).length;
+}
+
 function mapDomain(view, name, devices, isAlone) {
-	const bad = devices.filter((d) => ["bad", "warn"].includes(deviceState(view, d.status)[0]))
-		.length;
+	const bad = unwell(view, devices);
 	const circuits = devices.reduce((n, d) => n + d.links.length, 0);
 	const box = el("details", { open: unfolded.get(name) ?? (bad > 0 || isAlone) },
 	el("summary", { "data-key": `domain ${name}`,
@@ -177,8 +184,8 @@ function map(view) {
 
 		domains.set(name, [...domains.get(name) ?? [], d]);
 	}
-	return el("div", { class: "map" }, [...domains].map(([name, devices]) =>
-		mapDomain(view, name, devices, domains.size === 1)));
+	return el("div", { class: "map" }, [...domains].sort(([, a], [, b]) => unwell(view, b) -
+		unwell(view, a)).map(([name, devices]) => mapDomain(view, name, devices, domains.size === 1)));
 }
 
 export function renderPictures(view) {
@@ -193,9 +200,6 @@ export function renderPictures(view) {
 	replace(body("fabric"), !picture ? el("p", { class: "nothing" }, "No fabric is known yet.")
 		: picture.too_large ? el("p", { class: "nothing" }, "Too large to be drawn.")
 			: drawn ? el("div", { class: "cards" }, view.devices.map((d) => card(view, d))) : map(view));
-	for (const node of document.querySelectorAll("#light, nav [href='#light']")) {
-		node.hidden = !rings.length || rings.length > DRAWN;
-	}
 	replace(body("light"), rings.slice(0, DRAWN).map((d) => el("article", { class: "card" },
 		el("h3", {}, linkTo("device", d.name)), drawLanes(view, d))));
 }

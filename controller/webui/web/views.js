@@ -4,7 +4,7 @@
 import { age, badge, clock, count, duration, el, percent, plural } from "/dom.js";
 import { drawGrid } from "/grid.js";
 import { drawLanes } from "/lanes.js";
-import { badPorts } from "/model.js";
+import { badPorts, drained } from "/model.js";
 import { drawPlayer } from "/player.js";
 import { drawRing } from "/rings.js";
 import { linkTo } from "/route.js";
@@ -30,6 +30,7 @@ export function deviceState(view, d) {
 		: !d.ever_read ? ["bad", "never read"]
 		: mine.length ? [d.reachable ? "warn" : "bad", `${words(mine[0].kind)}${
 			mine.length > 1 ? ` and ${mine.length - 1} more` : ""}`]
+		: drained(view, d.name).some((h) => h.target === d.name) ? ["none", "drained"]
 		: ["good", d.proof];
 }
 
@@ -46,30 +47,38 @@ export function worstFirst(list, state) {
 }
 
 const STATES = { "as intended": ["good", ""], missing: ["bad", "not in the device's map"],
-	dark: ["bad", "in its map, and a port failed or its host hears nothing"],
+	dark: ["bad", "in its map, and nothing is heard"],
 	unexpected: ["warn", "not of weft"], pending: ["busy", "of a change that is open"] };
 
-function stateBadge(state) {
+// How a circuit of a device is, with why it is dark: ports, or what is heard.
+function stateBadge(state, status, c) {
 	const [kind, meaning] = STATES[state] ?? ["none", ""];
+	const ports = state === "dark" ? badPorts(status).filter(({ side, port }) =>
+		(side !== "out" && port === c.in) || (side !== "in" && port === c.out)) : [];
+	const why = ports.map(({ side, port, why: how }) => `${side} ${port} ${how}`).join(", ");
 
-	return el("span", {}, badge(kind, state), meaning ? ` ${meaning}` : "");
+	return el("span", {}, badge(kind, state), why || meaning ? ` ${why || meaning}` : "");
 }
 
 function words(kind) {
 	return kind.replaceAll("-", " ");
 }
 
-// One list for all who tell of problems: as weftd has it.
+function problemState(p) {
+	return ["job-down", "device-unreachable"].includes(p.kind) ? "bad" : "warn";
+}
+
+// One list for all who tell of problems: as weftd has it, the worst first.
 export function problemsTable(view, problems, nothing) {
 	const columns = [
-		{ name: "What", cell: (p) => badge(p.kind === "job-down" ||
-			p.kind === "device-unreachable" ? "bad" : "warn", words(p.kind)) },
+		{ name: "What", cell: (p) => badge(problemState(p), words(p.kind)) },
 		{ name: "Where", cell: (p) => (p.device ? linkTo("device", p.device)
 			: p.job ? linkTo("job", p.job) : "hosts") },
 		{ name: "Told", cell: (p) => p.text },
 	];
 
-	return filtered(columns, problems, "Problems", nothing, (p) => `${p.kind} ${p.text}`);
+	return filtered(columns, worstFirst(problems, problemState), "Problems", nothing,
+		(p) => `${p.kind} ${p.text}`);
 }
 
 export function eventsTable(events, nothing) {
@@ -134,17 +143,20 @@ function deviceFacts(view, device, status) {
 		status?.driver ? ["driver", status.driver, status.address] : null,
 		status?.identity ? ["says it is", status.identity] : null,
 		status?.switching ? ["switching", duration(status.switching.median_ns)] : null,
+		...drained(view, device.name).map((h) => ["drained", [h.target, ", ", age(h.since_at)]]),
 	]);
 }
 
-function oddCircuits(status) {
+function oddCircuits(device) {
+	const { status } = device;
+	const job = (c) => device.links.find((l) => l.in === c.in && l.out === c.out)?.job?.name;
 	const odd = ["missing", "dark", "unexpected", "pending"].flatMap((what) =>
 		(status?.[what] ?? []).map((c) => ({ what, ...c })));
 	const columns = [
-		{ name: "What", cell: (c) => stateBadge(c.what) },
+		{ name: "What", cell: (c) => stateBadge(c.what, status, c) },
 		{ name: "Circuit", cell: (c) => `in ${c.in} → out ${c.out}` },
 		{ name: "Ports", cell: (c) => (c.from || c.to ? `${c.from || "?"} → ${c.to || "?"}` : "") },
-		{ name: "Owner", cell: (c) => c.owner },
+		{ name: "Job", cell: (c) => (job(c) ? linkTo("job", job(c)) : c.owner || "not of weft") },
 		{ name: "Since", cell: (c) => (c.since_at ? age(c.since_at) : "") },
 	];
 
@@ -170,7 +182,7 @@ export function deviceView(view, name) {
 		ring ? drawRing(view, device, opened) : drawSwitch(view, device, opened))),
 	ring && device.lit ? [part("Wavelengths by job", drawLanes(view, device)),
 		part("Wavelengths", drawGrid(view, device, opened))] : "",
-	ring ? "" : oddCircuits(status),
+	ring ? "" : oddCircuits(device),
 	history("power drift unlocked", name),
 	eventsOf(view, "device", name)];
 }
@@ -273,13 +285,13 @@ export function hostView(view, name) {
 	const rings = view.devices.filter((d) => d.members?.includes(index));
 	// Of a lightpath over several devices the circuits of each.
 	const links = view.devices.flatMap((d) => d.links.filter((l) => [l.a, l.b, l.tx, l.rx].some(
-		(port) => view.host[port] === index)).map((l) => ({ ...l, device: d.name })));
+		(port) => view.host[port] === index)).map((l) => ({ ...l, device: d.name, status: d.status })));
 	const columns = [
 		{ name: "From", cell: (l) => l.from || "?" }, { name: "To", cell: (l) => l.to || "?" },
 		{ name: "Device", cell: (l) => linkTo("device", l.device) },
 		{ name: "Circuit", cell: (l) => `in ${l.in} → out ${l.out}` },
 		{ name: "Job", cell: (l) => (l.job ? linkTo("job", l.job.name) : l.owner || "not of weft") },
-		{ name: "State", cell: (l) => stateBadge(l.state) },
+		{ name: "State", cell: (l) => stateBadge(l.state, l.status, l) },
 	];
 
 	return [el("p", { class: "under" }, "host"),
@@ -288,6 +300,7 @@ export function hostView(view, name) {
 			rings.length ? ["rings", list(rings.map((d) => linkTo("device", d.name)))] : null]),
 		part("Ports", n ? portList(view, index, first, n) : el("p", {},
 			`It has no ports of its own; it is on ${plural(rings.length, "ring")}.`)),
-		part("Circuits", filtered(columns, links, `Circuits of ${name}`, "None.",
+		part("Circuits", filtered(columns, worstFirst(links,
+			(l) => STATES[l.state]?.[0] ?? "none"), `Circuits of ${name}`, "None.",
 			(l) => `${l.from} ${l.to} ${l.device}`))];
 }
