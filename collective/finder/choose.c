@@ -128,6 +128,12 @@ static int64_t broadcast_low(const struct coll_cost *c, int ports, int diameter)
 	return (int64_t)((step * more + whole + 2 * sqrt(step * more * whole)) * (1 - 1e-6));
 }
 
+/* Whether shards go from or to a root, each once: timed by their schedules alone. */
+static bool has_paths(enum coll_kind kind)
+{
+	return kind == COLL_GATHER || kind == COLL_SCATTER;
+}
+
 /* Whether algorithms on coordinates are asked for. */
 static bool wants_coordinates(const struct coll_want *w)
 {
@@ -147,7 +153,7 @@ static int64_t low_of(const struct coll_want *w, int ports, int diameter)
 {
 	int64_t n = w->q.n, phases = phases_of(w->q.kind);
 
-	if (coll_has_root(w->q.kind)) {
+	if (coll_has_root(w->q.kind) && !has_paths(w->q.kind)) {
 		return broadcast_low(&w->cost, ports, diameter);
 	}
 	if (wants_coordinates(w)) {
@@ -161,7 +167,8 @@ static int64_t low_of(const struct coll_want *w, int ports, int diameter)
 /* The algorithm that entries are timed by before anything is made; none for all-to-all. */
 static const struct coll_algorithm *timed_by(enum coll_kind kind)
 {
-	return coll_algorithm_find(coll_has_root(kind) ? "trees" : "bfb", kind);
+	return coll_algorithm_find(has_paths(kind) ? "paths"
+				   : coll_has_root(kind) ? "trees" : "bfb", kind);
 }
 
 /* The algorithm of the fewest steps, for an all-reduce of a short vector. */
@@ -287,7 +294,7 @@ static int root_depth(const struct coll_want *w, const struct topo *t, int *dept
 	struct topo *back = NULL;
 	int rc = 0;
 
-	if (w->q.kind == COLL_REDUCE) {
+	if (w->q.kind == COLL_REDUCE || w->q.kind == COLL_GATHER) {
 		rc = topo_transpose(t, &back, NULL, err);
 	}
 	if (!rc) {
@@ -434,10 +441,7 @@ int coll_choices_new(const struct coll_want *w, const struct coll_frontier *know
 	*out = c;
 	c->w = *w;
 	c->last = -1;
-	if (w->q.kind == COLL_SCATTER || w->q.kind == COLL_GATHER) {
-		rc = err_set(err, WEFT_EUNSUPPORTED, "topologies for %s are not searched",
-			     coll_kind_name(w->q.kind));
-	} else if (w->algorithm && w->q.kind != COLL_ALLTOALL &&
+	if (w->algorithm && w->q.kind != COLL_ALLTOALL &&
 		   w->algorithm != timed_by(w->q.kind)) {
 		rc = err_set(err, WEFT_EUNSUPPORTED,
 			     "topologies for algorithm %s are not searched, "
@@ -666,9 +670,9 @@ static int advance(struct coll_choices *c, struct finder_entry *e, const struct 
 		time_on_coordinates(c, e, t);
 		return 0;
 	case ENTRY_LOW:
-		/* Of an all-to-all only the schedule tells more. */
-		return c->w.q.kind == COLL_ALLTOALL ? make_entry(c, e, t, NULL)
-						    : take_figures(c, e, t);
+		/* Of an all-to-all and of paths only the schedule tells more. */
+		return c->w.q.kind == COLL_ALLTOALL || has_paths(c->w.q.kind)
+			       ? make_entry(c, e, t, NULL) : take_figures(c, e, t);
 	default:
 		return e->one_shot ? make_one_shot(c, e, t) : make_entry(c, e, t, NULL);
 	}

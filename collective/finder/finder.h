@@ -200,12 +200,13 @@ struct coll_choice {
  * into further, by COLL_CHOICE_TRIES schedules for an answer at most. All-to-all: the digraphs of
  * coll_find_flow, solved or not, first those whose nodes a group makes alike; of large ones a
  * quarter as many.
- * Broadcast, reduce: the frontier of all-gathers, each timed by its packed trees from rank 0. Of
- * equal times the one of fewer steps comes first, then by length and text. Deterministic.
+ * Broadcast, reduce: the frontier of all-gathers, each timed by its packed trees from rank 0;
+ * gather, scatter: the same by the schedules, made. Of equal times the one of fewer steps comes
+ * first, then by length and text. Deterministic.
  *
  * Errors of coll_find and coll_find_flow, but for a size of which the finder knows nothing;
- * WEFT_EUNSUPPORTED for scatter and gather, and for an algorithm by which topologies are not
- * compared: but for all-to-all, any other than bfb, or with a root trees.
+ * WEFT_EUNSUPPORTED for an algorithm by which topologies are not compared: but for all-to-all, any
+ * other than bfb, or with a root trees or paths.
  */
 #define COLL_CHOICE_TRIES 8
 struct coll_choices;

@@ -160,8 +160,7 @@ static const struct cli_option job_options[] = {
 	{ 0, "nodes", "NAMES", "hosts in rank order, e.g. gpu[00-03]", NULL },
 	{ 0, "count", "N", "let weftd choose N hosts", NULL },
 	{ 0, "ranks", "N", "let weftd choose hosts that have N ranks, such as servers", NULL },
-	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
-	  "all-to-all or broadcast", COLLECTIVES },
+	{ 'c', "collective", "NAME", "such as allreduce or gather", COLLECTIVES },
 	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL },
 	{ 0, "step", "FILE", "in place of these a training step: mesh, collectives, step, as in a "
 	  "fabric", NULL },

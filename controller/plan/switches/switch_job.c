@@ -548,18 +548,6 @@ int plan_choose_topology(struct plan_ctx *ctx, struct plan_job *pj, struct err *
 	return rc;
 }
 
-/* Roots are rank 0. */
-static int check_rooted(const struct model_job *job, struct err *err)
-{
-	bool is_tree = job->collective == COLL_BROADCAST || job->collective == COLL_REDUCE;
-
-	if (job->topo || is_tree) {
-		return 0;
-	}
-	return err_set(err, WEFT_EUNSUPPORTED, "topology: auto: not supported for %s, only a "
-		       "topology that is given", coll_kind_name(job->collective));
-}
-
 int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
@@ -570,9 +558,6 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 	}
 	if (job->kind == MODEL_STEP) {
 		return plan_step_circuits(ctx, pj, err);
-	}
-	if (coll_has_root(job->collective) && (rc = check_rooted(job, err))) {
-		return rc;
 	}
 	if (plan_host_with_ranks(ctx->fabric, job)) {
 		return plan_server_circuits(ctx, pj, err);

@@ -141,7 +141,7 @@ static void first_is_fastest(void **state)
 	};
 	static const enum coll_kind kinds[] = {
 		COLL_ALLREDUCE, COLL_ALLGATHER, COLL_REDUCE_SCATTER, COLL_BROADCAST, COLL_REDUCE,
-		COLL_ALLTOALL,
+		COLL_ALLTOALL, COLL_GATHER, COLL_SCATTER,
 	};
 
 	(void)state;
@@ -209,8 +209,9 @@ static void unsupported(void **state)
 	struct err err = { 0 };
 
 	(void)state;
+	w.algorithm = coll_algorithm_find("trimmed", COLL_SCATTER);
 	assert_int_equal(coll_choices_new(&w, NULL, &c, &err), WEFT_EUNSUPPORTED);
-	assert_non_null(strstr(err.msg, "scatter"));
+	assert_non_null(strstr(err.msg, "only for paths"));
 	w = want(8192, 80, false, COLL_ALLTOALL, 1 << 20);
 	assert_int_equal(coll_choices_new(&w, NULL, &c, &err), WEFT_ELIMIT);
 	assert_non_null(strstr(err.msg, "8192 nodes"));

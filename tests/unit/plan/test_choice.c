@@ -340,7 +340,8 @@ static void rooted(void **state)
 		{ COLL_BROADCAST, "auto", "trimmed" }, { COLL_REDUCE, "auto", "trimmed" },
 		{ COLL_BROADCAST, "'C(8,{1,2})'", "trimmed" },
 		{ COLL_SCATTER, "'K(4,4)'", "paths" },
-		{ COLL_GATHER, "Hypercube(3)", "paths" },
+		{ COLL_GATHER, "Hypercube(3)", "paths" }, { COLL_GATHER, "auto", "paths" },
+		{ COLL_SCATTER, "auto", "paths" },
 	};
 
 	(void)state;
@@ -365,26 +366,6 @@ static void rooted(void **state)
 		plan_free(p);
 		model_free(f);
 	}
-}
-
-static void assert_refused(struct model_fabric *f, const char *text)
-{
-	struct plan *p = NULL;
-	struct err err = { 0 };
-
-	assert_int_equal(plan_make(f, NULL, &p, &err), WEFT_EUNSUPPORTED);
-	if (!strstr(err.msg, text)) {
-		fail_msg("%s", err.msg);
-	}
-	plan_free(p);
-	model_free(f);
-}
-
-static void rooted_unsupported(void **state)
-{
-	(void)state;
-	assert_refused(hosts(8, 4, true, "collective: scatter, size: 1MiB, topology: auto"),
-		       "job j: topology: auto: not supported for scatter");
 }
 
 /* A broadcast goes on, on what remains of its circuits. */
@@ -423,8 +404,7 @@ int main(void)
 		cmocka_unit_test(those_alike_are_planned_as_each_alone),
 		cmocka_unit_test(on_coordinates),  cmocka_unit_test(reasons),
 		cmocka_unit_test(given),	  cmocka_unit_test(refused_say_why),
-		cmocka_unit_test(rooted),	  cmocka_unit_test(rooted_unsupported),
-		cmocka_unit_test(rooted_remains),
+		cmocka_unit_test(rooted),	  cmocka_unit_test(rooted_remains),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

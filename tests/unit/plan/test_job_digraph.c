@@ -305,10 +305,11 @@ static void a_dead_circuit(void **state)
 }
 
 /* Four servers choose their topology as hosts of one rank would, which has no slower schedule
- * than one that is given; broadcasts and reduces stand their replay, too. */
+ * than one that is given; those with a root stand their replay, too. */
 static void servers_choose(void **state)
 {
-	static const char *const kinds[] = { "allreduce", "all-to-all", "broadcast", "reduce" };
+	static const char *const kinds[] = { "allreduce", "all-to-all", "broadcast", "reduce",
+					     "gather", "scatter" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
