@@ -134,24 +134,47 @@ static void put_value(const struct out *o, int at, struct buf *b)
 	}
 }
 
-/* Ends the line that began at this offset, without the blanks at its end. */
-static void end_line(struct buf *b, size_t line_start)
+/* Ends a line, without the blanks at its end. */
+static void end_line(struct buf *b)
 {
-	while (b->len > line_start && b->data[b->len - 1] == ' ') {
+	while (b->len > 0 && b->data[b->len - 1] == ' ') {
 		b->data[--b->len] = '\0';
 	}
 	buf_char(b, '\n');
 }
 
+/* A text that begins at column `at` of its line, in as many lines as it takes: they go on at
+ * column `next`. */
+static void put_long(const struct out *o, const char *rest, int at, int next, struct buf *b)
+{
+	for (int room = o->width - at; room >= NARROW && out_width(rest) > room;
+	     room = o->width - next) {
+		size_t n = out_fit(rest, room);
+
+		buf_add(b, rest, n);
+		end_line(b);
+		buf_printf(b, "%*s", next, "");
+		rest += n;
+	}
+	buf_str(b, rest);
+	end_line(b);
+}
+
+static void put_note(const struct out *o, const struct out_node *n, int indent, struct buf *b)
+{
+	struct buf text = { 0 };
+
+	put_text(n->text, &text);
+	buf_printf(b, "%*s", indent, "");
+	put_long(o, buf_cstr(&text), indent, indent + 2, b);
+	buf_fini(&text);
+}
+
 static void put_notes(const struct out *o, int at, int indent, struct buf *b)
 {
 	for (int i = first_shown(o, at); i >= 0; i = next_shown(o, i)) {
-		size_t start = b->len;
-
 		if (out_at(o, i)->kind == OUT_NOTE) {
-			buf_printf(b, "%*s", indent, "");
-			put_text(out_at(o, i)->text, b);
-			end_line(b, start);
+			put_note(o, out_at(o, i), indent, b);
 		}
 	}
 }
@@ -323,8 +346,6 @@ static void put_cell(const struct table_column *c, const char *text, struct buf 
 
 static void put_header(const struct text_table *t, int indent, struct buf *b)
 {
-	size_t start = b->len;
-
 	buf_printf(b, "%*s", indent, "");
 	for (size_t c = 0; c < t->cols.n; c++) {
 		struct buf key = { 0 };
@@ -341,14 +362,13 @@ static void put_header(const struct text_table *t, int indent, struct buf *b)
 		put_cell(&t->cols.v[c], buf_cstr(&key), b);
 		buf_fini(&key);
 	}
-	end_line(b, start);
+	end_line(b);
 }
 
 /* A line of a row: what each cell still has that fits. True when some have
  * more. */
 static bool put_line(const struct text_table *t, const char **rest, int indent, struct buf *b)
 {
-	size_t start = b->len;
 	bool more = false;
 
 	buf_printf(b, "%*s", indent, "");
@@ -369,7 +389,7 @@ static bool put_line(const struct text_table *t, const char **rest, int indent, 
 		put_cell(col, buf_cstr(&piece), b);
 		buf_fini(&piece);
 	}
-	end_line(b, start);
+	end_line(b);
 	return more;
 }
 
@@ -425,11 +445,9 @@ static void put_array(const struct out *o, int at, int indent, struct buf *b)
 		put_table(o, at, indent, b);
 	} else {
 		for (int i = out_first_value(o, at); i >= 0; i = out_next_value(o, i)) {
-			size_t start = b->len;
-
 			buf_printf(b, "%*s", indent, "");
 			put_value(o, i, b);
-			end_line(b, start);
+			end_line(b);
 		}
 	}
 	put_notes(o, at, indent, b);
@@ -450,37 +468,18 @@ static int widest_field(const struct out *o, int object)
 	return widest;
 }
 
-/* A value that begins at this column, with as many lines as it takes. */
-static void put_long(const struct out *o, int at, int column, struct buf *b)
-{
-	struct buf text = { 0 };
-	int room = o->width - column;
-	const char *rest;
-
-	put_value(o, at, &text);
-	rest = buf_cstr(&text);
-	while (room >= NARROW && out_width(rest) > room) {
-		size_t n = out_fit(rest, room), start = b->len;
-
-		buf_add(b, rest, n);
-		end_line(b, start);
-		buf_printf(b, "%*s", column, "");
-		rest += n;
-	}
-	buf_str(b, rest);
-	buf_fini(&text);
-}
-
 static void put_field(const struct out *o, int at, int indent, int width, struct buf *b)
 {
-	const struct out_node *n = out_at(o, at);
-	size_t start = b->len;
+	const char *key = out_at(o, at)->key;
+	int column = indent + width + GAP;
+	struct buf text = { 0 };
 
+	put_value(o, at, &text);
 	buf_printf(b, "%*s", indent, "");
-	put_key(n->key, b);
-	buf_printf(b, "%*s", width - out_width(n->key) + GAP, "");
-	put_long(o, at, indent + width + GAP, b);
-	end_line(b, start);
+	put_key(key, b);
+	buf_printf(b, "%*s", width - out_width(key) + GAP, "");
+	put_long(o, buf_cstr(&text), column, column, b);
+	buf_fini(&text);
 }
 
 /* Fields follow each other; a blank line stands before and behind each nested
@@ -494,23 +493,20 @@ static void put_object(const struct out *o, int at, int indent, struct buf *b)
 	for (int i = first_shown(o, at); i >= 0; i = next_shown(o, i)) {
 		const struct out_node *n = out_at(o, i);
 		bool block = n->kind != OUT_NOTE && !is_field(o, i);
-		size_t start;
 
 		if ((block || after_block) && b->len > begin) {
 			buf_char(b, '\n');
 		}
 		after_block = block;
-		start = b->len;
 		if (!block && n->kind != OUT_NOTE) {
 			put_field(o, i, indent, width, b);
 			continue;
 		}
-		buf_printf(b, "%*s", indent, "");
 		if (!block) {
-			put_text(n->text, b);
-			end_line(b, start);
+			put_note(o, n, indent, b);
 			continue;
 		}
+		buf_printf(b, "%*s", indent, "");
 		put_key(n->key, b);
 		buf_str(b, ":\n");
 		if (n->kind == OUT_ARRAY) {

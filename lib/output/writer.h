@@ -31,7 +31,7 @@ struct out *out_new(enum out_format format);
 void out_free(struct out *o);
 
 /* Tables are at most so many columns wide, as far as can be: long texts go on
- * in the next line of their column. 0, as after out_new: as wide as they are. */
+ * in the next line of their column, notes further in. 0, as after out_new: as wide as they are. */
 void out_set_width(struct out *o, int columns);
 
 /* "table", "json" or "yaml". WEFT_EUSAGE otherwise. */

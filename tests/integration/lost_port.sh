@@ -52,7 +52,16 @@ port=$(control ocs0 map | awk -F'[ ,]+' '$1 >= 40 && $2 >= 40 { print $1; exit }
 lose "$port"
 [[ $n -ge 1 && $n -le 4 ]]
 tap "port $port, and its host has spare ones: at most 4 circuits"
+# A terminal of 80 columns, with and without a job that lacks light.
+narrow() {
+	for what in status plan; do
+		! COLUMNS=80 weft "$what" | grep -E '^.{81}'
+		tap "$what takes 80 columns $1"
+	done
+}
+narrow "with faults"
 expect 0 "they are made" weft apply
+narrow "when all is well"
 [[ $(weft status --format json | jq -r '.jobs[] | select(.name == "small").health') == up ]]
 tap "and the job is whole"
 finish

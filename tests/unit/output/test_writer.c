@@ -567,7 +567,9 @@ static void tables_fit_the_width_that_they_have(void **state)
 		"     made, 1 program\n"
 		"     loaded\n"
 		"  8  averyveryverylon  -\n"
-		"     gword\n";
+		"     gword\n"
+		"  two changes, of which one\n"
+		"    is done\n";
 	struct out *o = out_new(OUT_TABLE);
 	struct buf b = { 0 };
 
@@ -585,6 +587,7 @@ static void tables_fit_the_width_that_they_have(void **state)
 	out_str(o, "what", "averyveryverylongword");
 	out_str(o, "why", "-");
 	out_end(o);
+	out_note(o, "two changes, of which one is done");
 	out_end(o);
 	out_render(o, &b);
 	assert_string_equal(buf_cstr(&b), want);
