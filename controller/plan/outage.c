@@ -38,6 +38,12 @@ static int64_t device_ns(const struct model_fabric *f, const struct plan_times *
 		       ? known->device_ns[device] : f->devices[device].switch_ns;
 }
 
+int64_t plan_moves_ns(const struct model_fabric *f, const struct plan_times *known, int device,
+		      int n)
+{
+	return f->devices[device].kind == MODEL_PANEL ? n * device_ns(f, known, device) : 0;
+}
+
 int64_t plan_light_change_ns(const struct plan_ctx *ctx, const struct model_job *job)
 {
 	const struct plan_times *known = &ctx->base->times;

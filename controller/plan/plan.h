@@ -113,6 +113,10 @@ enum plan_times_of { PLAN_TIMES_CONFIGURED, PLAN_TIMES_LEARNED,
 /* "configured", "learned" or "some learned". */
 const char *plan_times_name(enum plan_times_of of);
 
+/* What so many moves of a panel take, one after the other; 0 of a device that is none. */
+int64_t plan_moves_ns(const struct model_fabric *f, const struct plan_times *known, int device,
+		      int n);
+
 /* What of a device's intent is to be brought back. */
 struct plan_restore {
 	int device;

@@ -26,13 +26,96 @@ static int64_t later(int64_t t, int64_t by)
 	return __builtin_add_overflow(t, by, &sum) ? BACKFILL_NEVER : sum;
 }
 
+/* ---- moves of panels ----------------------------------------------------- */
+
+/* Of one job or host, over devices. */
+struct move_counts {
+	const struct model_fabric *f;
+	int *n;
+};
+
+/* A circuit is moved where its light enters. */
+static int count_side(int port, bool tx, void *arg, struct err *err)
+{
+	struct move_counts *c = arg;
+	const int device = c->f->ports[port].tx_device;
+
+	(void)err;
+	if (tx && device >= 0) {
+		c->n[device]++;
+	}
+	return 0;
+}
+
+/* The most that a host has on each device. */
+static void count_hosts_ports(struct move_counts *c, int *per_host)
+{
+	for (int h = 0; h < c->f->n_hosts; h++) {
+		const struct model_host *host = &c->f->hosts[h];
+
+		memset(c->n, 0, (size_t)c->f->n_devices * sizeof(*c->n));
+		for (int p = host->first_port; p < host->first_port + host->n_ports; p++) {
+			count_side(p, true, c, NULL);
+		}
+		for (int d = 0; d < c->f->n_devices; d++) {
+			per_host[d] = c->n[d] > per_host[d] ? c->n[d] : per_host[d];
+		}
+	}
+}
+
+/* Of hosts, which may not be known yet, as many as any have. */
+static int64_t moves_of(struct move_counts *c, const struct job_view *v, const struct job *j,
+			const int *per_host)
+{
+	const Weft__V1__RequestJobRequest *q = j->req;
+	const int wanted = q->n_ports ? (int)q->n_ports : q->port_count;
+	const int hosts = q->n_nodes ? (int)q->n_nodes : q->ranks ? q->ranks : q->count;
+	int64_t longest = 0;
+
+	memset(c->n, 0, (size_t)c->f->n_devices * sizeof(*c->n));
+	if (job_each_side(c->f, q, count_side, c, &(struct err){ 0 })) {
+		return 0;
+	}
+	for (int d = 0; d < c->f->n_devices; d++) {
+		const int each = wanted && wanted < per_host[d] ? wanted : per_host[d];
+		const int n = q->n_circuits ? c->n[d] : hosts * each;
+		const int64_t ns = plan_moves_ns(c->f, &v->times, d, n);
+
+		longest = ns > longest ? ns : longest;
+	}
+	return longest;
+}
+
+/* Into moves_ns of all: a panel moves one circuit after the other, beside other panels. */
+static void expect_moves(struct jobs *jobs, const struct job_view *v)
+{
+	const struct model_fabric *f = v->f;
+	struct move_counts c = { f, x_new((size_t)f->n_devices + 1, sizeof(*c.n)) };
+	int *per_host = x_new((size_t)f->n_devices + 1, sizeof(*per_host)), panel = 0;
+
+	while (panel < f->n_devices && f->devices[panel].kind != MODEL_PANEL) {
+		panel++;
+	}
+	if (panel < f->n_devices) {
+		count_hosts_ports(&c, per_host);
+	}
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		struct job *j = jobs->v.v[i];
+
+		j->moves_ns = panel < f->n_devices && job_lives(j) ?
+			      moves_of(&c, v, j, per_host) : 0;
+	}
+	free(per_host);
+	free(c.n);
+}
+
 /* ---- what is held -------------------------------------------------------- */
 
 /* By one that has circuits, or whose change has failed: until its end, and as long as a change
  * takes; if that is over, as long again. */
 static int64_t held_until(const struct job *j, int64_t now)
 {
-	const int64_t change = j->jobs->change_ns;
+	const int64_t change = job_change_ns(j);
 	int64_t end = job_ends_ns(j) ? job_ends_ns(j) : BACKFILL_NEVER;
 
 	if (j->s.state == STORE_JOB_STARTING && j->s.duration_ns) {
@@ -161,7 +244,7 @@ static int by_rank(const void *a, const void *b)
 /* As it was told the last time. */
 static struct backfill_job backfill_job_of(const struct job *j, int units)
 {
-	const int64_t change = j->jobs->change_ns;
+	const int64_t change = job_change_ns(j);
 	struct backfill_job b = {
 		.priority = j->s.priority,
 		.lease_ns = j->s.duration_ns ? later(j->s.duration_ns, 2 * change) : BACKFILL_NEVER,
@@ -183,6 +266,7 @@ void job_queue_init(struct job_queue *q, struct jobs *jobs, struct job_view *v)
 	const size_t ports = (size_t)v->f->n_ports + 1;
 
 	*q = (struct job_queue){ .jobs = jobs, .v = v, .then = *v };
+	expect_moves(jobs, v);
 	for (size_t i = 0; i < jobs->v.n; i++) {
 		if (jobs->v.v[i]->s.state == STORE_JOB_QUEUED) {
 			vec_push(&q->list, jobs->v.v[i]);
@@ -229,7 +313,8 @@ static int refuse_reserved(const struct job_queue *q, int i, struct err *err)
 		if (k != i && q->b.jobs[k].units && !q->b.jobs[k].starts) {
 			return err_set(err, WEFT_EHELD, "job %s is to run by %s, and would have to "
 				       "wait for this one", q->list.v[k]->s.name,
-				       clk_iso(later(q->b.jobs[k].start_ns, q->jobs->change_ns),
+				       clk_iso(later(q->b.jobs[k].start_ns,
+						     job_change_ns(q->list.v[k])),
 					       when, sizeof(when)));
 		}
 	}
@@ -287,7 +372,7 @@ static bool *units_of(struct job_queue *q, const struct job *j)
 int job_check_longer(const struct job *j, int64_t end_ns, struct err *err)
 {
 	struct jobs *jobs = j->jobs;
-	int64_t until = later(end_ns, jobs->change_ns);
+	int64_t until;
 	struct job_queue q;
 	struct job_view v;
 	char text[32];
@@ -298,8 +383,9 @@ int job_check_longer(const struct job *j, int64_t end_ns, struct err *err)
 	job_view_mark(&v, jobs, NULL, 0);
 	job_queue_init(&q, jobs, &v);
 	units = units_of(&q, j);
+	until = later(end_ns, job_change_ns(j));
 	if (!backfill_may_hold(&q.b, units, &until)) {
-		until -= until ? jobs->change_ns : 0;
+		until -= until ? job_change_ns(j) : 0;
 		until = until > job_ends_ns(j) ? until : job_ends_ns(j);
 		r = err_set(err, WEFT_EINFEASIBLE, "others were told that they run then: job %s "
 			    "may be kept until %s", j->s.name, clk_iso(until, text, sizeof(text)));
@@ -351,7 +437,7 @@ static void tell_start(const struct job_queue *q, int i)
 {
 	const struct backfill_job *b = &q->b.jobs[i];
 	struct job *j = q->list.v[i];
-	const int64_t start = b->start_ns ? later(b->start_ns, q->jobs->change_ns) : 0;
+	const int64_t start = b->start_ns ? later(b->start_ns, job_change_ns(j)) : 0;
 	const int64_t told = b->kind == BACKFILL_EXACT ? start : 0;
 
 	if (j->s.state != STORE_JOB_QUEUED) {
@@ -396,7 +482,7 @@ void jobs_foresee(struct jobs *jobs)
 		const struct backfill_job *b = &q.b.jobs[i];
 
 		q.list.v[i]->foreseen_ns = b->kind == BACKFILL_PROFILE ?
-					   later(b->start_ns, jobs->change_ns) : 0;
+					   later(b->start_ns, job_change_ns(q.list.v[i])) : 0;
 	}
 	job_queue_fini(&q);
 	job_view_fini(&v);

@@ -91,15 +91,17 @@ static void split(struct jobs *jobs, const job_list *list)
 static void end_change(struct jobs *jobs, bool begun, int rc, const struct err *err)
 {
 	job_list list = { 0 };
+	int64_t moves_ns = 0;
 
 	for (size_t i = 0; i < jobs->v.n; i++) {
 		if (jobs->v.v[i]->busy) {
 			jobs->v.v[i]->busy = false;
+			moves_ns += jobs->v.v[i]->moves_ns;
 			vec_push(&list, jobs->v.v[i]);
 		}
 	}
 	jobs->n_busy = 0;
-	while (begun && !rc && clk_now_ns() - jobs->began_ns > jobs->change_ns) {
+	while (begun && !rc && clk_now_ns() - jobs->began_ns - moves_ns > jobs->change_ns) {
 		jobs->change_ns *= 2;
 	}
 	if (list.n == 1 && list.v[0]->moving) {

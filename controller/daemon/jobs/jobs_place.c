@@ -231,6 +231,7 @@ void job_view_init(struct job_view *v, const struct jobs *jobs)
 	v->rx = x_new((size_t)v->f->n_ports + 1, sizeof(*v->rx));
 	devices = apply_devices(apply, &n);
 	apply_plan_base(apply, v->f, PLAN_SAFE, &base);
+	v->times = base.times;
 	for (int h = 0; h < v->f->n_hosts; h++) {
 		v->silent[h] = host_is_silent(v->f, devices, h);
 	}

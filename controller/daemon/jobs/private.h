@@ -30,6 +30,7 @@
 
 #include "controller/daemon/jobs/jobs.h"
 #include "controller/plan/backfill.h"
+#include "controller/plan/plan.h"
 #include "lib/base/buf.h"
 #include "lib/base/vec.h"
 #include "weft/v1/jobs.pb-c.h"
@@ -64,6 +65,7 @@ struct job {
 	bool *reserved;
 	int n_reserved;
 	int64_t foreseen_ns;
+	int64_t moves_ns;	/* of panels, that its circuits take as was last expected */
 	/* The start that it was told is another, which is not yet durable. */
 	bool retold;
 	int64_t told_before_ns;	/* 0: none */
@@ -87,7 +89,8 @@ struct jobs {
 	bool refused;		/* by the store: what has moved last */
 	struct part_timer *clock;	/* for what is due by itself */
 	int64_t retry_ns;	/* monotonic: no change begins before; 0: at once */
-	int64_t change_ns;	/* that the change of a job takes at most, as seen so far */
+	int64_t change_ns;	/* that the change of a job takes at most, as seen so far, beside
+				 * moves of panels */
 	int64_t began_ns;	/* monotonic: the one under way */
 	int64_t n_started, waited_ns;	/* as struct jobs_figures has them */
 };
@@ -123,6 +126,12 @@ static inline bool job_goes_alone(const struct job *j)
 {
 	return j->req->ring[0] || j->req->partial ||
 	       j->req->mode == WEFT__V1__MODE__MODE_UPDATE;
+}
+
+/* That making or removing its circuits takes at most. */
+static inline int64_t job_change_ns(const struct job *j)
+{
+	return j->jobs->change_ns + j->moves_ns;
 }
 
 /* Where a change that waits may find what another has. */
@@ -214,6 +223,7 @@ struct job_view {
 	bool *silent;		/* it has a port on a device that did not answer */
 	bool *good;		/* over ports: not failed, nor it or what it reaches drained */
 	const char **tx, **rx;	/* over ports: the job that has this side; NULL: none */
+	struct plan_times times;	/* that were learned; borrowed */
 };
 
 /* From the last readings; no host is busy yet. */

@@ -145,6 +145,26 @@ static void tell_grace(void)
 	check(state_is("a", "running") && state_is("b", "running"), "none else went");
 }
 
+/* A robot moves a circuit in 5 s: that is in the start that is told first. */
+static void tell_robot(void)
+{
+	const char *told;
+
+	write_file("panel.yaml", "%.*spanels:\n  - { name: ocs0, size: 16x16, driver: rome-cli, "
+		   "switch-time: 5s, address: '127.0.0.1:5000', timeout: 1s, options: { gap_ms: 1, "
+		   "poll_ms: 10 } }\n%s", (int)(strstr(fabric, "switches:") - fabric), fabric,
+		   strstr(fabric, "fibres:"));
+	expect(0, "a fabric with a robotic panel", "apply -f panel.yaml");
+	control("ocs0", "clear");
+	control("ocs0", "fault move=5000");
+	expect(0, "two run", "job request a --duration 60s --nodes h0,h1 -c allgather --size 1MB");
+	weft("job request b --duration 60s %s", ALL);
+	await(5, "one of all hosts waits", same(of("b", "estimate_kind"), "exact"));
+	told = of("b", "estimated_start_at");
+	await(120, "it runs", state_is("b", "running"));
+	check(strcmp(of("b", "started_at"), told) <= 0, "by the time that it was told first");
+}
+
 /* What can never be is refused in the call. */
 static void tell_never(void)
 {
@@ -263,6 +283,16 @@ static void run_random(void)
 	begin_story(tell_random);
 }
 
+static void run_robot(void)
+{
+	struct scenario s;
+
+	scenario_simple(&s);
+	s.devices[0].size = "16x16";
+	s.devices[0].dialect = "rome-cli";
+	tell(&s, tell_robot);
+}
+
 static void run_never(void)
 {
 	begin_story(tell_never);
@@ -274,6 +304,7 @@ const struct story queue_stories[] = {
 	{ "queue-renewed", "leases that are renewed, and that are not", run_renewed },
 	{ "queue-grace", "few make room, and have time to", run_grace },
 	{ "queue-random", "requests by chance, and weftd is killed", run_random },
+	{ "queue-robot", "a start that waits for moves of a robotic panel", run_robot },
 	{ "queue-never", "jobs that can never be", run_never },
 	{ 0 },
 };
