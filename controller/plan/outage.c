@@ -126,6 +126,8 @@ struct outage_watch {
 	VEC(struct plan_outage) v;
 	int *open;		/* [n_ports] of v, by receiver; -1: has light */
 	int n_open;		/* of them without light */
+	int64_t *lit_ns;	/* [n_ports] when a receiver has its last new light, after an
+				 * outage of any; 0: it has none */
 	int64_t now_ns;		/* since the first stage began */
 };
 
@@ -153,17 +155,17 @@ static void light_up(struct outage_watch *w, int stage)
 	struct plan_arc *arcs;
 	int n;
 
-	if (w->n_open == 0) {
+	if (w->v.n == 0) {
 		return;
 	}
 	plan_stage_adds(w->plan, stage, &arcs, &n);
 	for (int i = 0; i < n; i++) {
 		int rx = arcs[i].rx_port, at = w->open[rx];
 
+		w->lit_ns[rx] = w->now_ns + plan_reactivation_ns(w->plan, rx);
 		if (at >= 0) {
 			w->v.v[at].back_stage = stage;
-			w->v.v[at].down_ns = w->now_ns - w->v.v[at].since_ns +
-				plan_reactivation_ns(w->plan, rx);
+			w->v.v[at].down_ns = w->lit_ns[rx] - w->v.v[at].since_ns;
 			w->open[rx] = -1;
 			w->n_open--;
 		}
@@ -229,8 +231,23 @@ static void count_stall(struct plan_downtime *t, int64_t *until_ns, const struct
 	}
 }
 
+/* A job whose old light is broken waits for all of its new one, as for a robot's. */
+static void count_wait(const struct plan_job *pj, const int64_t *lit_ns, int64_t until_ns,
+		       struct plan_downtime *t)
+{
+	for (int k = 0; k < pj->n_circuits && until_ns; k++) {
+		int64_t lit = lit_ns[pj->circuits[k].rx_port];
+
+		if (lit > until_ns) {
+			t->stalled_ns += lit - until_ns;
+			until_ns = lit;
+		}
+	}
+}
+
 /* The job to receive at each port once the plan is done, or -1. */
-static void count_jobs(const struct plan *p, int *job_of, struct plan_outages *out)
+static void count_jobs(const struct plan *p, int *job_of, const int64_t *lit_ns,
+		       struct plan_outages *out)
 {
 	int64_t *until_ns = x_new((size_t)p->n_jobs + 1, sizeof(*until_ns));
 
@@ -253,6 +270,9 @@ static void count_jobs(const struct plan *p, int *job_of, struct plan_outages *o
 			count_stall(&out->jobs[job], &until_ns[job], &out->v[i]);
 		}
 	}
+	for (int i = 0; i < p->n_jobs; i++) {
+		count_wait(&p->jobs[i], lit_ns, until_ns[i], &out->jobs[i]);
+	}
 	free(until_ns);
 }
 
@@ -263,7 +283,8 @@ void plan_outages(const struct plan *p, struct plan_outages *out)
 	const struct model_fabric *f = p->fabric;
 	size_t n_ports = (size_t)f->n_ports + 1;
 	struct outage_watch w = { .plan = p,
-			   .open = x_alloc(n_ports, sizeof(*w.open)) };
+			   .open = x_alloc(n_ports, sizeof(*w.open)),
+			   .lit_ns = x_new(n_ports, sizeof(*w.lit_ns)) };
 
 	*out = (struct plan_outages){
 		.hosts = x_new((size_t)f->n_hosts + 1, sizeof(*out->hosts)),
@@ -278,8 +299,9 @@ void plan_outages(const struct plan *p, struct plan_outages *out)
 	out->v = w.v.v;
 	out->n = (int)w.v.n;
 	count_hosts(p, out);
-	count_jobs(p, w.open, out);
+	count_jobs(p, w.open, w.lit_ns, out);
 	free(w.open);
+	free(w.lit_ns);
 }
 
 void plan_outages_fini(struct plan_outages *o)

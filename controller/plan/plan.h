@@ -475,7 +475,8 @@ struct plan_downtime {
 	int links;		/* outages that concern it */
 	int64_t down_ns;	/* the longest of those that end */
 	int64_t stalled_ns;	/* of a job: how long any of its receivers is
-				 * dark, over all stages */
+				 * dark, over all stages, and then until it has all
+				 * its new light */
 	bool ends;		/* some do not */
 };
 

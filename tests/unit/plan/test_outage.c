@@ -102,6 +102,25 @@ static void a_panel_takes_all_its_moves(void **state)
 	end(p, &o);
 }
 
+#define RING_OF_ONE_PORT \
+	"jobs:\n  - { name: j, nodes: 'h[0-3]', ports: p0, collective: allreduce, size: 1MiB, " \
+	"topology: 'UniRing(1,4)' }\n"
+
+/* Ports that had no light before are waited for as well, each of a robot's moves: 8 of 20 ms,
+ * then 4 of 30, and the transceiver. */
+static void a_job_waits_for_all_its_light(void **state)
+{
+	struct plan_outages o;
+	struct plan *p = change(HOSTS SWITCHES("panels") RING_OF_ONE_PORT,
+				HOSTS SWITCHES("panels") JOB("h3, h2, h1, h0"), &o);
+
+	(void)state;
+	assert_int_equal(o.n, 4);
+	assert_int_equal(o.jobs[0].down_ns, 1160000000);
+	assert_int_equal(o.jobs[0].stalled_ns, 1280000000);
+	end(p, &o);
+}
+
 static void what_is_not_lit_again_ends(void **state)
 {
 	struct plan_outages o;
@@ -259,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(switches_are_dark_one_after_the_other),
 		cmocka_unit_test(a_panel_takes_all_its_moves),
+		cmocka_unit_test(a_job_waits_for_all_its_light),
 		cmocka_unit_test(what_is_not_lit_again_ends),
 		cmocka_unit_test(learned_times_go_first),
 		cmocka_unit_test(an_outage_without_gain_is_never_paid_back),
