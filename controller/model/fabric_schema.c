@@ -304,6 +304,10 @@ static const struct conf_key changes_keys[] = {
 				.max = 100000 * NS_PER_HOUR, .def = "1h",
 				.help = "time in which weft apply --optimise must have earned "
 					"the outage of another topology" },
+	[CHANGES_MAX_LEASE] = { "max-lease", CONF_QUANTITY, .unit = UNIT_NS,
+				.max = 100000 * NS_PER_HOUR, .def = "0s",
+				.help = "longest duration of jobs and circuits on request, and of "
+					"a renewal; 0s: any, and none" },
 };
 
 /* false and true of one-way. */

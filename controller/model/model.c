@@ -200,6 +200,7 @@ static void build_changes(struct model_build *b, const struct conf_value *map)
 		.restore_after_ns = v[CHANGES_RESTORE_AFTER].num,
 		.resume_within_ns = v[CHANGES_RESUME_WITHIN].num,
 		.pays_back_ns = v[CHANGES_PAYS_BACK].num,
+		.max_lease_ns = v[CHANGES_MAX_LEASE].num,
 		.place = node ? node->at : (struct conf_place){ 0, 0 },
 	};
 }

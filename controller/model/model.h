@@ -249,6 +249,8 @@ struct model_changes {
 	/* of a job's collectives as they are now, one after the other: another topology must
 	 * have earned its outage by then */
 	int64_t pays_back_ns;
+	/* that a job on request has what it has at most, from its start or a renewal; 0: any */
+	int64_t max_lease_ns;
 	struct conf_place place;
 };
 

@@ -14,6 +14,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/number/units.h"
 
 #define MAX_LIVING 4096		/* jobs that are not over */
 
@@ -316,10 +317,22 @@ static char *default_name(const struct jobs *jobs)
 	return x_dup(text);
 }
 
+/* The fabric's longest for one that is asked for without an end. WEFT_EINVAL: it is longer. */
+static int check_lease(const struct jobs *jobs, int64_t duration_ns, int64_t *out, struct err *err)
+{
+	const int64_t most = apply_fabric(jobs->env->apply)->changes.max_lease_ns;
+	char text[32];
+
+	*out = duration_ns ? duration_ns : most;
+	return !most || duration_ns <= most ? 0 :
+	       err_set(err, WEFT_EINVAL, "duration_ns: it is longer than %s, the fabric's "
+		       "max-lease", unit_human(UNIT_NS, (double)most, text, sizeof(text)));
+}
+
 /* Makes a job of a request that was checked; durable before it is in the answer, and
  * not in the list when it could not be. */
 static int new_job(struct jobs *jobs, struct rpc_call *call, const Weft__V1__RequestJobRequest *q,
-		   struct job **out, struct err *err)
+		   int64_t lease_ns, struct job **out, struct err *err)
 {
 	char who[32];
 	struct store_job s = {
@@ -328,7 +341,7 @@ static int new_job(struct jobs *jobs, struct rpc_call *call, const Weft__V1__Req
 		.request_id = x_dup(q->request_id),
 		.nodes = x_dup(""), .problem = x_dup(""), .spec = job_pack(q),
 		.priority = q->priority, .preemptible = q->preemptible,
-		.duration_ns = q->duration_ns, .asked_ns = clk_wall_ns(),
+		.duration_ns = lease_ns, .asked_ns = clk_wall_ns(),
 	};
 	int r = jobs_add(jobs, &s, out, err);
 
@@ -445,6 +458,7 @@ static int find_or_make(struct jobs *jobs, struct rpc_call *call,
 			const Weft__V1__RequestJobRequest *q, struct job **out, struct err *err)
 {
 	struct job *j = made_before(jobs, q->request_id);
+	int64_t lease_ns;
 	char who[64];
 	int r;
 
@@ -452,11 +466,16 @@ static int find_or_make(struct jobs *jobs, struct rpc_call *call,
 		*out = j;
 		return check_repeated(j, call, q, err);
 	}
+	r = check_lease(jobs, q->duration_ns, &lease_ns, err);
+	if (r) {
+		return r;
+	}
 	*out = find_there(jobs, call, q);
 	if (*out) {
-		return extend(*out, q->duration_ns, err);
+		return extend(*out, lease_ns, err);
 	}
-	if ((r = check_request(jobs, call, q, err)) || (r = new_job(jobs, call, q, out, err))) {
+	if ((r = check_request(jobs, call, q, err)) ||
+	    (r = new_job(jobs, call, q, lease_ns, out, err))) {
 		return r;
 	}
 	end_replaced(jobs, *out);
@@ -551,6 +570,7 @@ static int renew(struct jobs *jobs, struct rpc_call *call, const Weft__V1__Renew
 		 struct job **out, struct err *err)
 {
 	struct job *j = jobs_find(jobs, q->name);
+	int64_t lease_ns;
 	int r;
 
 	if (!j) {
@@ -559,15 +579,15 @@ static int renew(struct jobs *jobs, struct rpc_call *call, const Weft__V1__Renew
 	if (q->duration_ns <= 0) {
 		return err_set(err, WEFT_EINVAL, "duration_ns: a lease lasts longer than that");
 	}
-	r = check_owner(j, call, err);
-	if (r) {
+	if ((r = check_owner(j, call, err)) ||
+	    (r = check_lease(jobs, q->duration_ns, &lease_ns, err))) {
 		return r;
 	}
 	if (j->s.state == STORE_JOB_ENDING || job_was_released(j)) {
 		return err_set(err, WEFT_EINFEASIBLE, "job %s ends already", j->s.name);
 	}
 	*out = j;
-	return extend(j, q->duration_ns, err);
+	return extend(j, lease_ns, err);
 }
 
 void handle_renew_job(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)

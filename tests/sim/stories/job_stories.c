@@ -380,6 +380,34 @@ static void tell_together_cancelled(void)
 	expect(0, "the light is that of those who run", "verify");
 }
 
+static bool lasts(const char *job, const char *ns)
+{
+	return same(ask("jobs.-1.duration_ns", "job list --all %s", job), ns);
+}
+
+/* None has more time than the fabric allows, unless it renews. */
+static void tell_limit(void)
+{
+	expect(0, "one without a limit", "job request old -c allgather --size 1MB --nodes h6,h7");
+	write_file("limit.yaml", "%schanges: { max-lease: 60s }\n", fabric);
+	expect(0, "leases have one", "apply -f limit.yaml");
+	expect(65, "a longer one", "job request a --duration 61s -c allgather --size 1MB "
+	       "--nodes h4,h5");
+	has_error("says what it is", "longer than 1 min, the fabric's max-lease");
+	expect(0, "one without a duration", "job request a -c allgather --size 1MB --nodes h4,h5");
+	expect(0, "and circuits", "circuit add h2.p0 h3.p0 --name bed");
+	check(lasts("a", "60000000000") && lasts("bed", "60000000000"), "have an end");
+	check(lasts("old", "0"), "who was there has none");
+	sim_sleep(50 * SIM_S);
+	expect(65, "a longer renewal", "job renew a 61s");
+	expect(0, "a renewal", "job renew a 60s");
+	expect(0, "asking again", "circuit add h2.p0 h3.p0 --name bed");
+	sim_sleep(30 * SIM_S);
+	check(state_is("a", "running") && state_is("bed", "running"), "keep them");
+	await(60, "for so long", state_is("a", "ended") && state_is("bed", "ended"));
+	check(state_is("old", "running"), "and no other ends");
+}
+
 /* ---- circuits ---- */
 
 static void tell_circuits(void)
@@ -682,6 +710,7 @@ STORY(place)
 STORY(queue)
 STORY(pushed_out)
 STORY(time)
+STORY(limit)
 STORY(away)
 STORY(not_made)
 STORY(operator)
@@ -705,6 +734,7 @@ const struct story job_stories[] = {
 	{ "job-queue", "jobs that wait for room, over a crash", run_queue },
 	{ "job-pushed-out", "a more important job", run_pushed_out },
 	{ "job-time", "a job that ends by itself, and one asked for twice", run_time },
+	{ "job-limit", "leases that are no longer than the fabric allows", run_limit },
 	{ "job-away", "a switch that goes away while jobs end", run_away },
 	{ "job-not-made", "a switch that does not make what it should, or slowly", run_not_made },
 	{ "job-operator", "the operator changes his own job", run_operator },
