@@ -39,8 +39,12 @@ stop() { # NAME [SIGNAL]
 	unset "PID[$1]"
 }
 
+# testbed_of FILE: the testbed of this fabric goes with the script, if it was made.
+testbed_of() { TESTBED=$1; }
+
 cleanup() {
 	local name
+	[[ ! -f ${TESTBED:-} ]] || weft testbed down "$TESTBED" >/dev/null 2>&1
 	for name in "${!PID[@]}"; do
 		stop "$name"
 	done

@@ -6,12 +6,7 @@
 # killed, and writes the file as it should read.
 source "$(dirname "$0")/../lib.sh"
 F=bu$$
-
-cleanup_testbed() {
-	[[ -f $T/lab.yaml ]] && weft testbed down "$T/lab.yaml" >/dev/null 2>&1
-	cleanup
-}
-trap cleanup_testbed EXIT
+testbed_of "$T/lab.yaml"
 
 cat >"$T/lab.yaml" <<END
 weft: 1

@@ -4,12 +4,7 @@
 # everywhere, and to its job only; when it is back, so is the job.
 source "$(dirname "$0")/../lib.sh"
 F=dl$$
-
-cleanup_testbed() {
-	[[ -f $T/f.yaml ]] && weft testbed down "$T/f.yaml" >/dev/null 2>&1
-	cleanup
-}
-trap cleanup_testbed EXIT
+testbed_of "$T/f.yaml"
 
 cat >"$T/f.yaml" <<-END
 	weft: 1

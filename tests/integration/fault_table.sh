@@ -7,12 +7,7 @@
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh
 F=ft$$
-
-cleanup_testbed() {
-	[[ -f $T/net.yaml ]] && weft testbed down "$T/net.yaml" >/dev/null 2>&1
-	cleanup
-}
-trap cleanup_testbed EXIT
+testbed_of "$T/net.yaml"
 
 mkdir "$T/plant"
 for port in {1..8}; do

@@ -4,12 +4,7 @@
 # links are followed live, and their jobs' routes come and go with the jobs.
 source "$(dirname "$0")/../lib.sh"
 F=ho$$
-
-cleanup_testbed() {
-	[[ -f $T/ring.yaml ]] && weft testbed down "$T/ring.yaml" >/dev/null 2>&1
-	cleanup
-}
-trap cleanup_testbed EXIT
+testbed_of "$T/ring.yaml"
 
 # write FILE JOBS [KEYS of the last two hosts]
 write() {

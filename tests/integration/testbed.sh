@@ -14,12 +14,7 @@ left() { # how many namespaces of ours there are
 	done
 	echo $n
 }
-
-cleanup_testbed() {
-	[[ -f $T/k44.yaml ]] && weft testbed down "$T/k44.yaml" >/dev/null 2>&1
-	cleanup
-}
-trap cleanup_testbed EXIT
+testbed_of "$T/k44.yaml"
 
 # write FILE NODES TOPOLOGY
 write() {

@@ -6,12 +6,7 @@
 source "$(dirname "$0")/../lib.sh"
 HERE=$(dirname "$0")
 F=tr$$
-
-cleanup_testbed() {
-	[[ -f $T/two.yaml ]] && weft testbed down "$T/two.yaml" >/dev/null 2>&1
-	cleanup
-}
-trap cleanup_testbed EXIT
+testbed_of "$T/two.yaml"
 
 # write FILE JOB...
 write() {

@@ -5,12 +5,7 @@
 # its part, parallel ones as well; the same job again after its light has changed.
 source "$(dirname "$0")/../lib.sh"
 F=tr$$
-
-cleanup_testbed() {
-	[[ -f $T/k22.yaml ]] && weft testbed down "$T/k22.yaml" >/dev/null 2>&1
-	cleanup
-}
-trap cleanup_testbed EXIT
+testbed_of "$T/k22.yaml"
 
 # write FILE TOPOLOGY
 write() {

@@ -5,12 +5,7 @@
 # the two. Times are told, not judged.
 source "$(dirname "$0")/../lib.sh"
 F=ts$$
-
-cleanup_testbed() {
-	[[ -f $T/still.yaml ]] && weft testbed down "$T/still.yaml" >/dev/null 2>&1
-	cleanup
-}
-trap cleanup_testbed EXIT
+testbed_of "$T/still.yaml"
 
 # fabric FILE LIGHT
 step() {

@@ -5,12 +5,7 @@
 # traffic leaves light before it goes, over what stays (checklist 6).
 source "$(dirname "$0")/../lib.sh"
 F=vl$$
-
-cleanup_testbed() {
-	[[ -f $T/ring.yaml ]] && weft testbed down "$T/ring.yaml" >/dev/null 2>&1
-	cleanup
-}
-trap cleanup_testbed EXIT
+testbed_of "$T/ring.yaml"
 
 # write FILE NODES TOPOLOGY CHANGES
 write() {
