@@ -162,7 +162,7 @@ int model_check_step(const char *text, int *ranks, struct err *err)
 	if (e.node && r.n_errors == 0 &&
 	    conf_read_section(&r, &section_job, e.object, e.node, e.v)) {
 		build_step(&b, &e);
-		*ranks = workload_ranks(e.job.workload, WORKLOAD_ALL_AXES);
+		*ranks = e.job.workload ? workload_ranks(e.job.workload, WORKLOAD_ALL_AXES) : 0;
 	}
 	workload_free(e.job.workload);
 	if (errs.n > 0) {

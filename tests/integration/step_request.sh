@@ -61,6 +61,8 @@ wrong() {
 wrong "a mesh of more ranks than hosts" 's/dp: 4/dp: 8/' "step: mesh: of 16 ranks, the job has 8 hosts"
 wrong "an axis that there is not" 's/over: dp/over: tp/' "step:4:.*collectives: over: there is no axis 'tp'"
 wrong "a key of a job" 's/^light.*/topology: K(8)/' "step:7:1: 'topology' is no key of a training step"
+wrong "no collectives" '/^mesh/,/^step/d' "step:1:8: step: light: only of a job with 'collectives'"
+wrong "no mesh" '/^mesh/d' "step:[0-9:]* step: key 'mesh' is missing"
 wrong "no YAML" 's/^mesh.*/mesh: {/' "step:[0-9]*:[0-9]*:"
 wrong "a list" 's/^/- /' "step:[0-9]*:[0-9]*:"
 expect 65 "a collective beside it" weft job request --count 8 -c allreduce --step "$T/step.yaml"
