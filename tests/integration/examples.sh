@@ -232,6 +232,110 @@ api DELETE $LIGHTS/leased >"$T/out"
 api DELETE $LIGHTS/next >"$T/out"
 wait_for 30 names '[.jobs[].name] == ["other"]' && wait_for 20 none && [[ $(map) == 4 ]]
 tap "in the end there are no objects and no light, but that of others"
+
+# ---- claims whose pods wait for light; this is their scheduler ----
+
+CLAIMS=/apis/resource.k8s.io/v1/namespaces/weft/resourceclaims
+/usr/bin/python3 - "$TOP/docs/examples/kubernetes/claims.yaml" >"$T/claims.json" <<'END'
+import json, sys, yaml
+json.dump({d["kind"]: d["spec"] for d in yaml.safe_load_all(open(sys.argv[1]))}, sys.stdout)
+END
+claim() { # NAME [PARAMETERS]
+	jq "{apiVersion: \"resource.k8s.io/v1\", kind: \"ResourceClaim\", metadata: {name: \"$1\"}, spec: .ResourceClaimTemplate.spec} |
+		.spec.devices.config[0].opaque.parameters |= ({group, nodes: 2, collective, size} + ${2:-{\}})" "$T/claims.json" >"$T/claim"
+	api POST $CLAIMS "$(cat "$T/claim")" | jq -e .metadata.uid >"$T/out"
+}
+# set_status NAME FILTER: until no other change comes between.
+set_status() {
+	until api GET "$CLAIMS/$1" | jq --slurpfile all "$T/claims.json" --arg node "${3:-}" "$2" >"$T/claim" &&
+		api PUT "$CLAIMS/$1/status" "$(cat "$T/claim")" | jq -e '.code != 409' >"$T/out"; do :; done
+}
+allocate() { # NAME NODE: to the slice's device, and to one of another driver
+	set_status "$1" '$all[0].ResourceSlice as $slice | .status = {
+		reservedFor: [{resource: "pods", name: .metadata.name, uid: .metadata.uid}],
+		allocation: {allocationTimestamp: (now | todate),
+			nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: "metadata.name", operator: "In", values: [$node]}]}]},
+			devices: {config: [.spec.devices.config[] + {source: "FromClaim"}], results: [
+				({request: "light", driver: $slice.driver, pool: $node, device: "light"} +
+					($slice.devices[0] | {bindingConditions, bindingFailureConditions})),
+				{request: "gpu", driver: "gpu.example.com", pool: $node, device: "gpu-0"}]}},
+		devices: [{driver: "gpu.example.com", pool: $node, device: "gpu-0",
+			conditions: [{type: "Ready", status: "True", reason: "Ready", message: "", lastTransitionTime: (now | todate)}]}]}' "$2"
+}
+deallocate() { set_status "$1" 'del(.status)'; }
+# condition NAME TYPE STATUS REASON [FACTS]: of the light's device.
+condition() {
+	api GET "$CLAIMS/$1" | jq -e "(.status.devices[1] | .driver == \"weft.example.com\" and .device == \"light\") and
+		(.status.devices[1].conditions[] | select(.type == \"weft.example.com/Light$2\") |
+		.status == \"$3\" and .reason == \"$4\" and ${5:-true})"
+}
+lit() { for name; do condition "$name" Ready True Running && condition "$name" Failed False Running || return; done; }
+job_of() { api GET "$CLAIMS/$1" | jq -r '.status.devices[1].conditions[0].message | split(":")[0]'; }
+all_jobs() { weft job list --all --format json | jq '[.jobs[].name] | length'; }
+
+claim a
+claim b
+allocate a h2
+wait_for 20 condition a Ready False Incomplete '(.message | test("1 claims of 2 are allocated"))'
+tap "a claim waits for the others of its group"
+api POST /control/conflict >"$T/out"
+allocate b h4
+wait_for 30 lit a b
+tap "a group whose claims are allocated has the condition that its pods wait for"
+weft job list "$(job_of a)" --format json | jq -e '.jobs[0].nodes == ["h2", "h4"]' >"$T/out"
+tap "with light between their nodes"
+api GET "$CLAIMS/a" | jq -e '(.status.devices[0].conditions | length) == 1 and (.status.allocation.devices.results | length) == 2 and
+	.status.reservedFor[0].name == "a"' >"$T/out"
+tap "what is of others stays"
+claim c
+allocate c h5
+wait_for 20 condition c Ready False Incomplete '(.message | test("3 claims of 2"))'
+tap "one too many is told"
+deallocate c
+wait_for 30 lit a b
+api DELETE "$CLAIMS/c" >"$T/out"
+first=$(job_of a)
+deallocate b
+wait_for 30 condition a Ready False Incomplete && wait_for 30 names '[.jobs[].name] == ["other"]'
+tap "a claim that goes away releases its job"
+stop controller KILL
+allocate b h5
+controller
+wait_for 30 lit a b && [[ $(job_of a) != "$first" ]]
+tap "one that is allocated again, while the controller is away, gets another"
+job=$(job_of a)
+since=$(api GET "$CLAIMS/a" | jq .metadata.resourceVersion)
+before=$(all_jobs)
+stop controller KILL
+stop weftd KILL
+controller
+daemon || exit 1
+claim d '{group: "mark", nodes: 9}'
+allocate d h6
+wait_for 30 condition d Ready False Incomplete
+[[ $(all_jobs) == "$before" && $(api GET "$CLAIMS/a" | jq .metadata.resourceVersion) == "$since" ]] && lit a b >"$T/out"
+tap "a controller and a weftd that start again change nothing"
+weft job release "$job" >"$T/out" 2>&1
+wait_for 30 condition a Failed True Ended && wait_for 30 condition b Failed True Ended && condition a Ready False Ended >"$T/out"
+tap "a job that is over is the failure condition"
+deallocate a
+deallocate b
+allocate a h2
+allocate b h4
+wait_for 30 lit a b && [[ $(job_of a) != "$job" ]]
+tap "its pods are placed again, and have light"
+claim e '{group: "wrong", collective: "nothing"}'
+claim f '{group: "wrong", collective: "nothing"}'
+allocate e h5
+allocate f h6
+wait_for 20 condition e Failed True Failed '(.message | test("unknown collective"))' &&
+	wait_for 20 condition f Failed True Failed
+tap "what cannot be is the failure condition too"
+for name in a b d e f; do
+	api DELETE "$CLAIMS/$name" >"$T/out"
+done
+wait_for 30 names '[.jobs[].name] == ["other"]' && [[ $(map) == 4 ]]
+tap "claims that are deleted leave no light"
 ! grep -E 'Unauthorized|Forbidden|Traceback' "$T/controller.log" "$T/api.log"
 tap "within its role"
 stop controller
