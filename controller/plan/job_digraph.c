@@ -81,6 +81,8 @@ static int choose_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err
 	pj->sched = s;
 	pj->flow = NULL;
 	pj->torus = (struct coll_made_torus){ 0 };
+	coll_report_fini(&pj->report);
+	coll_report_init(&pj->report);
 	return 0;
 }
 

@@ -62,6 +62,7 @@ static struct model_fabric *fabric(const struct servers *s, const char *topology
 
 struct planned {
 	int64_t ns, bound_ns;
+	char topology[64];
 };
 
 /* The job's times; its schedule is replayed. */
@@ -71,8 +72,9 @@ static struct planned plan_servers(const struct servers *s, const char *topology
 	struct model_fabric *f = fabric(s, topology, kind, mib);
 	struct plan *p = plan_of(f, NULL);
 	const struct plan_job *j = &p->jobs[0];
-	struct planned out = { j->time_ns, j->bound_ns };
+	struct planned out = { .ns = j->time_ns, .bound_ns = j->bound_ns };
 
+	snprintf(out.topology, sizeof(out.topology), "%s", j->topology);
 	assert_int_equal(coll_verify(j->sched, NULL, NULL), 0);
 	assert_true(out.ns >= out.bound_ns);
 	if (getenv("SERVERS_TABLE")) {
@@ -121,6 +123,24 @@ static void near_their_bound(void **state)
 				 alike[i].topology, (long long)alike[i].mib, (long long)p.ns,
 				 (long long)p.bound_ns);
 		}
+	}
+}
+
+/* What is said of a topology that is chosen is what is said of it where it is given. */
+static void chosen_as_given(void **state)
+{
+	static const char *const kinds[] = { "allgather", "gather", "allreduce", "scatter",
+					     "reduce-scatter", "broadcast", "reduce" };
+
+	(void)state;
+	for (size_t i = 0; i < (SMALL ? 2 : 3 * sizeof(kinds) / sizeof(kinds[0])); i++) {
+		struct servers s = { .n = i < 7 ? 4 : i < 14 ? 9 : 3, .ports = i < 14 ? 7 : 5,
+				     .inside = DGX };
+		struct planned chosen = plan_servers(&s, "auto", kinds[i % 7], 64);
+		struct planned given = plan_servers(&s, chosen.topology, kinds[i % 7], 64);
+
+		assert_int_equal(chosen.ns, given.ns);
+		assert_int_equal(chosen.bound_ns, given.bound_ns);
 	}
 }
 
@@ -289,7 +309,8 @@ static void twice_the_circuits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(near_their_bound), cmocka_unit_test(unlike_servers),
+		cmocka_unit_test(near_their_bound), cmocka_unit_test(chosen_as_given),
+		cmocka_unit_test(unlike_servers),
 		cmocka_unit_test(a_dark_circuit),
 		cmocka_unit_test(as_hosts_of_one_rank), cmocka_unit_test(more_inside),
 		cmocka_unit_test(twice_the_circuits),
