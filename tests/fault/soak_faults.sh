@@ -16,6 +16,8 @@ for driver in polatis-scpi polatis-tl1 glimmerglass-tl1 calient-tl1 sonic-ocs \
 	emulator "x-$driver" "$driver" $size --seed "$SEED" || exit 1
 	devices+=(--device "x-$driver,$driver,${ADDR[x-$driver]},${CTL[x-$driver]}")
 done
+emulator x-yang sonic-ocs 10x10 --seed "$SEED" --form yang || exit 1
+devices+=(--device "x-yang,sonic-ocs,${ADDR[x-yang]},${CTL[x-yang]}")
 netns=weft-soak.$$
 # Not `ip -n`: it mounts, which not every root folder allows.
 within() {

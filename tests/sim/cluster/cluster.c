@@ -129,6 +129,10 @@ static void device_args(int i, struct args *a)
 	if (fabrics_is_robot(d->dialect)) {
 		add(a, "--fault", "move=300");
 	}
+	/* One of the two CLIs that such switches have. */
+	if (strcmp(d->dialect, "sonic-ocs") == 0 && i % 2) {
+		add(a, "--form", "yang");
+	}
 	if (d->option) {
 		add(a, d->option, NULL);
 	}
