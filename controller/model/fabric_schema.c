@@ -194,9 +194,11 @@ static const struct conf_key step_collective_keys[] = {
 	[OP_SIZE] = { "size", CONF_QUANTITY, .required = true, .unit = UNIT_BYTES, .min = 1,
 		      .max = INT64_MAX,
 		      .help = "the whole vector of one group; of a send what one rank sends" },
-	[OP_OVER] = { "over", CONF_ANY, .required = true,
+	[OP_OVER] = { "over", CONF_ANY,
 		      .help = "the axis of the mesh that its groups lie along, or a list of "
 			      "them" },
+	[OP_GROUPS] = { "groups", CONF_ANY,
+			.help = "without a mesh: blocks of N, stride N, or lists of ranks" },
 	[OP_SHIFT] = { "shift", CONF_INT, .min = -MODEL_MAX_HOSTS, .max = MODEL_MAX_HOSTS,
 		       .help = "of a send: so many ranks further along the axis; 1 without it" },
 };

@@ -375,8 +375,8 @@ int model_config_drop_jobs(struct model_config *config, struct err *err);
 void model_config_add(struct model_config *config, const struct model_request *r);
 
 /* Reads the keys of a training step that is requested, as YAML: mesh, collectives, step, light,
- * changes-at-most; *ranks: those of its mesh. WEFT_EINVAL, with line and column of the text.
- * O(len). */
+ * changes-at-most; *ranks: those of its mesh; before: those of a job whose groups have none, 0 if
+ * that is not known. WEFT_EINVAL, with line and column of the text. O(len). */
 int model_check_step(const char *text, int *ranks, struct err *err);
 
 /* model_fabric.hash of the fabric that the configuration makes. */

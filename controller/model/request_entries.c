@@ -150,7 +150,7 @@ int model_check_step(const char *text, int *ranks, struct err *err)
 	struct err_list errs = { .max = 1 };
 	struct conf_reader r;
 	struct model_build b = { .r = &r };
-	struct job_entry e = { .object = "step" };
+	struct job_entry e = { .object = "step", .job.n_hosts = *ranks };
 
 	conf_reader_init(&r, "step", "training step", &keep, &errs);
 	if (!strchr(text, ':')) {

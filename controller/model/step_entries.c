@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/workload/groups.h"
 #include "controller/model/private.h"
 #include "lib/base/alloc.h"
 
@@ -15,6 +16,8 @@ struct step_reader {
 	struct model_build *b;
 	struct job_entry *e;
 	struct workload *w;
+	VEC(struct workload_groups) groups;	/* of the collectives that give them */
+	size_t next;				/* of these that is read */
 	bool ok;
 };
 
@@ -63,6 +66,125 @@ static void read_mesh(struct step_reader *s)
 	}
 }
 
+/* ---- groups in place of a mesh ---- */
+
+/* "blocks of 8": each the next 8 ranks; "stride 8": ranks 0, 8, 16 and so on, 1, 9, ... */
+static void fill_alike(struct step_reader *s, const struct conf_node *node, int n, int32_t *of)
+{
+	int by = 0, len = 0;
+	bool blocks = sscanf(node->text, "blocks of %6d%n", &by, &len) == 1;
+
+	if ((!blocks && sscanf(node->text, "stride %6d%n", &by, &len) != 1) || node->text[len] ||
+	    by < 1 || n % by) {
+		refuse(s, node->at, WEFT_EINVAL, "collectives: groups: expected 'blocks of N', "
+		       "'stride N' where N divides %d ranks, or lists of ranks, found '%.40s'", n,
+		       node->text);
+		return;
+	}
+	for (int r = 0; r < n; r++) {
+		of[r] = blocks ? r / by * by : r % by;
+	}
+}
+
+/* Lists of all ranks, each in rising order. */
+static void fill_lists(struct step_reader *s, const struct conf_node *node, int n, int32_t *of)
+{
+	const struct conf_key rank = { "groups", CONF_INT, .max = n - 1 };
+	struct conf_value v;
+	int left = n;
+
+	memset(of, -1, (size_t)n * sizeof(*of));
+	for (const struct conf_node *list = node->first; list; list = list->next) {
+		int64_t first = -1, last = -1;
+
+		for (const struct conf_node *r = list->first; r; r = r->next) {
+			if (!conf_read_value(s->b->r, s->e->object, &rank, r, &v)) {
+				s->ok = false;
+				return;
+			}
+			first = first < 0 ? v.num : first;
+			if (v.num <= last || of[v.num] >= 0) {
+				refuse(s, r->at, WEFT_EINVAL, "collectives: groups: rank %s %s",
+				       r->text, v.num > last ? "is in two of them" : "stands "
+				       "behind one that is not before it");
+				return;
+			}
+			last = v.num;
+			of[last] = (int32_t)first;
+			left--;
+		}
+	}
+	for (int r = 0; r < n && left > 0; r++) {
+		if (of[r] < 0) {
+			refuse(s, node->at, WEFT_EINVAL, "collectives: groups: rank %d of %d is in "
+			       "none", r, n);
+			return;
+		}
+	}
+}
+
+/* The ranks of the job; without hosts those that groups list. */
+static int count_ranks(const struct step_reader *s, const struct conf_node *groups)
+{
+	const struct model_job *job = &s->e->job;
+	int n = 0;
+
+	if (s->e->ok && job->n_hosts) {
+		return job->n_hosts * s->b->hosts.v[job->hosts[0]].ranks;
+	}
+	for (const struct conf_node *list = groups->first; list; list = list->next) {
+		n += list->n;
+	}
+	return job->n_hosts ? job->n_hosts : n;
+}
+
+/* The value of a key of a mapping; NULL: it has none. */
+static const struct conf_node *value_of(const struct conf_node *map, const char *key)
+{
+	const struct conf_node *k = map->kind == CONF_NODE_MAP ? map->first : NULL;
+
+	while (k && strcmp(k->text, key) != 0) {
+		k = k->next->next;
+	}
+	return k ? k->next : NULL;
+}
+
+/* The mesh that has the groups of all collectives, in the order of those that give them. False:
+ * there is none to be had, which is said. */
+static bool read_groups(struct step_reader *s, const struct conf_node *ops)
+{
+	struct err err = { 0 };
+	int n = 0;
+
+	for (const struct conf_node *op = ops->first; op; op = op->next) {
+		const struct conf_node *node = value_of(op, "groups"), *name = value_of(op, "name");
+		struct workload_groups g = { .name = name ? name->text : "" };
+
+		if (!node || s->groups.n == WORKLOAD_MAX_OPS) {
+			continue;
+		}
+		n = n ? n : count_ranks(s, node);
+		if (n == 0) {
+			refuse(s, node->at, WEFT_EINVAL, "collectives: groups: of how many ranks "
+			       "is not known: give 'mesh', or the hosts");
+			return false;
+		}
+		g.of = x_alloc((size_t)n, sizeof(*g.of));
+		vec_push(&s->groups, g);
+		if (node->kind == CONF_NODE_TEXT) {
+			fill_alike(s, node, n, g.of);
+		} else {
+			fill_lists(s, node, n, g.of);
+		}
+	}
+	if (s->groups.n == 0) {
+		refuse(s, s->e->node->at, WEFT_EINVAL, "key 'mesh' is missing");
+	} else if (s->ok && workload_add_groups(s->w, n, s->groups.v, s->groups.n, &err)) {
+		refuse_as(s, ops->at, "collectives", &err);
+	}
+	return s->groups.n > 0;
+}
+
 /* ---- collectives ---- */
 
 static void add_axis(struct step_reader *s, const struct conf_node *name, uint32_t *axes)
@@ -99,6 +221,28 @@ static uint32_t read_axes(struct step_reader *s, const struct conf_node *node)
 	return axes;
 }
 
+/* The axes of a collective's groups; 0: something is wrong, which is said. */
+static uint32_t read_places(struct step_reader *s, const struct conf_node *node,
+			    const struct conf_value *v)
+{
+	const struct conf_node *over = v[OP_OVER].node, *groups = v[OP_GROUPS].node;
+
+	if (!over == !groups) {
+		err_hint(refuse(s, node->at, WEFT_EINVAL, "%s: %s", v[OP_NAME].text,
+				over ? "over and groups: one of them" : "key 'over' is missing"),
+			 "over: %s; groups: %s", section_step_collective.keys[OP_OVER].help,
+			 section_step_collective.keys[OP_GROUPS].help);
+		return 0;
+	}
+	if (groups && s->e->v[JOB_MESH].node) {
+		refuse(s, groups->at, WEFT_EINVAL, "%s: groups: only without a mesh",
+		       v[OP_NAME].text);
+		return 0;
+	}
+	return over ? read_axes(s, over)
+	       : s->next < s->groups.n ? s->groups.v[s->next++].axes : 0;
+}
+
 static void read_op(struct step_reader *s, const struct conf_node *node, int nth)
 {
 	char object[CONF_MAX_OBJECT];
@@ -114,7 +258,7 @@ static void read_op(struct step_reader *s, const struct conf_node *node, int nth
 	}
 	op.name = (char *)v[OP_NAME].text;
 	op.bytes = v[OP_SIZE].num;
-	op.axes = read_axes(s, v[OP_OVER].node);
+	op.axes = read_places(s, node, v);
 	sends = strcmp(v[OP_COLLECTIVE].text, "send") == 0;
 	if (sends) {
 		op.shift = v[OP_SHIFT].node ? (int)v[OP_SHIFT].num : 1;
@@ -275,18 +419,24 @@ void build_step(struct model_build *b, struct job_entry *e)
 	e->job.light = (enum model_light)e->v[JOB_LIGHT].num;
 	e->job.max_changes = e->v[JOB_MAX_CHANGES].node ? e->v[JOB_MAX_CHANGES].num : -1;
 	refuse_others(&s);
-	if (!e->v[JOB_MESH].node) {
-		refuse(&s, e->node->at, WEFT_EINVAL, "key 'mesh' is missing");
-	}
-	if (!list->ok || !e->v[JOB_MESH].ok || !e->v[JOB_MESH].node) {
+	if (!list->ok || (e->v[JOB_MESH].node && !e->v[JOB_MESH].ok)) {
 		return;
 	}
 	workload_new(&s.w);
-	read_mesh(&s);
+	if (e->v[JOB_MESH].node) {
+		read_mesh(&s);
+	} else if (!read_groups(&s, list->node)) {
+		workload_free(s.w);
+		return;
+	}
 	for (const struct conf_node *n = list->node->first; n && !b->r->stop; n = n->next) {
 		read_op(&s, n, ++nth);
 	}
 	read_order(&s);
+	for (size_t i = 0; i < s.groups.n; i++) {
+		free(s.groups.v[i].of);
+	}
+	vec_fini(&s.groups);
 	e->ok &= s.ok;
 	e->job.workload = s.w;
 }

@@ -42,7 +42,8 @@ if ((EUID == 0)); then
 fi
 expect 0 "whose schedule it has" weft schedule export --job train/sync -o "$T/sync.json"
 stop weftd; daemon || exit 1
-weft status --format json | jq -e '.jobs[0] | .step.lit == (.step.uses[] | select(.name == "sync").light) and .health == "up"' >"$T/ok"
+kept() { weft status --format json | jq -e '.jobs[0] | .step.lit == (.step.uses[] | select(.name == "sync").light) and .health == "up"' >"$T/ok" 2>&1; }
+wait_for 20 kept
 tap "a restart keeps it, and its light"
 port=$(sed -nE 's/.*metrics on 127.0.0.1 port ([0-9]+)$/\1/p' "$T/weftd.log" | tail -1)
 curl -s "http://127.0.0.1:$port/metrics" | grep -q '^weft_job_light{job_name="train"} 2$'
@@ -52,6 +53,13 @@ expect 0 "and checked" weft schedule verify "$T/train/"
 expect 0 "it is released" weft job release train
 [[ $(map ocs0 | wc -l) == 0 ]]
 tap "and its light with it"
+sed '/^mesh/d; s/over: pp/groups: stride 4/; s/over: dp/groups: blocks of 4/; s/over: .pp, dp./groups: blocks of 8/' "$T/step.yaml" >"$T/groups.yaml"
+expect 65 "groups of ranks that are not counted" weft job request --step "$T/groups.yaml"
+has err "ask for the hosts" "of how many ranks is not known"
+expect 0 "of hosts that are named they are a mesh" weft job request groups --nodes "h[0-7]" --step "$T/groups.yaml"
+weft status --format json | jq -e '[.jobs[0].step.lights[].shares[].axes] | length > 0 and all(test("^stride-[14]"))' >"$T/ok"
+tap "whose axes are those of its groups"
+expect 0 "and go" weft job release groups
 # wrong NAME SED MESSAGE: such a step is refused at once.
 wrong() {
 	sed "$2" "$T/step.yaml" >"$T/bad.yaml"
@@ -61,6 +69,7 @@ wrong() {
 wrong "a mesh of more ranks than hosts" 's/dp: 4/dp: 8/' "step: mesh: of 16 ranks, the job has 8 hosts"
 wrong "an axis that there is not" 's/over: dp/over: tp/' "step:4:.*collectives: over: there is no axis 'tp'"
 wrong "a key of a job" 's/^light.*/topology: K(8)/' "step:7:1: 'topology' is no key of a training step"
+wrong "groups beside a mesh" 's/over: dp/groups: blocks of 4/' "step:4:.*sync: groups: only without a mesh"
 wrong "no collectives" '/^mesh/,/^step/d' "step:1:8: step: light: only of a job with 'collectives'"
 wrong "no mesh" '/^mesh/d' "step:[0-9:]* step: key 'mesh' is missing"
 wrong "no YAML" 's/^mesh.*/mesh: {/' "step:[0-9]*:[0-9]*:"

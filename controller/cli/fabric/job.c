@@ -204,11 +204,12 @@ static int read_ports(const struct cli *c, Weft__V1__RequestJobRequest *q, char 
 	return r ? err_wrap(err, "--ports") : 0;
 }
 
-/* --step: a file, whose mesh says how many hosts unless options do. *text: the caller's. */
-static int read_step(const struct cli *c, Weft__V1__RequestJobRequest *q, char **text,
+/* --step: a file, whose mesh says how many hosts unless options do (named: of --nodes). *text: the
+ * caller's. */
+static int read_step(const struct cli *c, Weft__V1__RequestJobRequest *q, int named, char **text,
 		     struct err *err)
 {
-	int ranks = 0, r;
+	int ranks = named + q->count + q->ranks, r;
 	size_t len;
 
 	if (!cli_has(c, "step")) {
@@ -232,17 +233,17 @@ int cmd_job_request(struct cli *c, struct err *err)
 	struct buf arcs = { 0 };
 	int n = 0, r;
 
-	if ((r = read_numbers(c, &q, err)) || (r = read_step(c, &q, &step, err))) {
+	if (cli_has(c, "nodes") &&
+	    (r = model_expand(cli_opt(c, "nodes"), MODEL_MAX_HOSTS, &names, &n, err))) {
+		err_wrap(err, "--nodes");
+		goto out;
+	}
+	if ((r = read_numbers(c, &q, err)) || (r = read_step(c, &q, n, &step, err))) {
 		goto out;
 	}
 	if (cli_has(c, "nodes") + (q.count > 0) + (q.ranks > 0) != 1) {
 		r = err_set(err, WEFT_EUSAGE, "weft job request: give one of --nodes, --count and "
 			    "--ranks");
-		goto out;
-	}
-	if (cli_has(c, "nodes") &&
-	    (r = model_expand(cli_opt(c, "nodes"), MODEL_MAX_HOSTS, &names, &n, err))) {
-		err_wrap(err, "--nodes");
 		goto out;
 	}
 	if ((r = read_ports(c, &q, &ports, err)) || (r = read_topology(c, &q, &arcs, err))) {

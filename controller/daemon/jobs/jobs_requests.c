@@ -198,7 +198,7 @@ static int check_places(const struct jobs *jobs,
 static int check_step(const Weft__V1__RequestJobRequest *q, struct err *err)
 {
 	const int hosts = q->n_nodes > 0 ? (int)q->n_nodes : q->count;
-	int ranks = 0;
+	int ranks = hosts;
 
 	if (q->collective[0] || q->size_bytes || q->topology[0] || q->algorithm[0] ||
 	    q->ring[0] || q->channels) {
