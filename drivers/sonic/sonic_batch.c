@@ -299,7 +299,7 @@ static void send_command(struct sonic *s)
 
 static void next_command(struct sonic *s)
 {
-	if (batch_next(&s->batch)) {
+	if (!s->h.cancelled && batch_next(&s->batch)) {
 		send_command(s);
 	} else {
 		end_batch(s);

@@ -149,4 +149,5 @@ const struct drv_class drv_sonic_ocs = {
 	BASE_CLASS(struct sonic, &ops),
 	.explain = sonic_explain,
 	.port_set = base_port_set,
+	.cancel = base_cancel_submit,
 };

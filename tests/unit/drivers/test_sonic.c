@@ -267,6 +267,28 @@ static void its_words_are_spoken(void **state)
 	tear_down(r);
 }
 
+/* How far it is is told after each circuit; what was not sent yet can be left out. */
+static void its_batch_is_told_and_cancelled(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 4), ADD(1, 5), ADD(2, 6), ADD(3, 7) };
+	const struct drv_batch batch = { .mode = DRV_SAFE, .n_items = 4, .items = items };
+	struct rig *r = rig_in("yang", NULL);
+	const struct drv_event *ev;
+
+	(void)state;
+	rig_begin_submit(r, &batch);
+	ev = &rig_wait_event(r, DRV_EVENT_PROGRESS)->ev;
+	assert_int_equal(ev->done, 1);
+	assert_int_equal(ev->total, 4);
+	drv_cancel(r->dev);
+	rig_wait(r);
+	assert_int_equal(r->rc, WEFT_ECANCELED);
+	rig_expect(r, 0, DRV_DONE);
+	rig_expect(r, 3, DRV_SKIPPED);
+	rig_expect_map(r, r->outcomes[1].result == DRV_DONE ? "0-4 1-5" : "0-4");
+	tear_down(r);
+}
+
 /* The session ends when the first of two commands of a line is done: what was in the way is gone,
  * nothing is claimed, and the same batch goes on from there. */
 static void a_session_lost_between_two_commands_is_unknown(void **state)
@@ -342,6 +364,7 @@ int main(void)
 		cmocka_unit_test(half_of_a_list_is_told_item_by_item),
 		cmocka_unit_test(its_rows_are_read),
 		cmocka_unit_test(its_words_are_spoken),
+		cmocka_unit_test(its_batch_is_told_and_cancelled),
 		cmocka_unit_test(a_session_lost_between_two_commands_is_unknown),
 		cmocka_unit_test(a_second_circuit_of_a_port_is_told),
 	};
