@@ -56,7 +56,7 @@ static void take_levels(const struct drv_snapshot *snap,
 	l->settle_us = snap->caps.settle_us;
 }
 
-/* A robot reports moves only of ports near the end of their life. */
+/* Ports that are not to be used: failed, disabled, or worn out. */
 static void take_blocked(const struct drv_snapshot *snap, struct bringup *b, int device)
 {
 	const struct model_device *m = &b->fabric->devices[device];
@@ -64,7 +64,7 @@ static void take_blocked(const struct drv_snapshot *snap, struct bringup *b, int
 	for (int i = 0; i < snap->n_ports; i++) {
 		const struct drv_port *p = &snap->ports[i];
 
-		if ((!p->enabled || p->failed || p->has_moves) &&
+		if ((!p->enabled || p->failed || p->worn) &&
 		    p->index >= 0 &&
 		    p->index < (p->is_out ? m->n_out : m->n_in)) {
 			bringup_port(b, device, p->is_out, p->index)->blocked = true;

@@ -240,7 +240,7 @@ static int take_state(struct robot *r, const struct robot_port *row, int flat, s
 
 	r->moves[flat] = row->moves;
 	r->bars[flat] = row->disabled ? ROBOT_DISABLED : row->locked ? ROBOT_LOCKED : ROBOT_FREE;
-	if (r->h.op != BASE_SNAPSHOT || (r->bars[flat] == ROBOT_FREE && !is_worn(r, flat))) {
+	if (r->h.op != BASE_SNAPSHOT || (r->bars[flat] == ROBOT_FREE && row->moves <= 0)) {
 		return 0;
 	}
 	port = base_port(&r->h, row->is_out, row->index, err);

@@ -26,8 +26,11 @@ B='- { name: b, nodes: [h3, h4], collective: allgather, size: 1MB, topology: "Un
 config a.yaml "h0, h1, h2" "$B"
 config back.yaml "h2, h1, h0" "$B"
 config more.yaml "h0, h1, h2" '- { name: c, nodes: [h3, h4, h5], collective: allgather, size: 1MB, topology: "UniRing(1,3)" }'
+DAEMON_OPTIONS=(--metrics 127.0.0.1:0)
 daemon || exit 1
 expect 0 "five fibres" weft apply -f "$T/a.yaml"
+curl -s "http://127.0.0.1:$(sed -nE 's/.*metrics on 127.0.0.1 port ([0-9]+)$/\1/p' "$T/weftd.log")/metrics" >"$T/out"
+has out "the robot's moves are counted, as it counts them" '^weft_robot_moves_total\{device="rome0"\} 5$'
 before=$(weft status --format json | jq -c '[.jobs[] | {name, time_ns, topology}]')
 
 # ---- before: what a job gains

@@ -31,14 +31,18 @@ has out "of the right kind" '^Content-Type: text/plain; version=0.0.4'
 tap "one change was committed"
 [[ $(value 'weft_device_up{device="ocs0",driver="polatis-scpi"}') == 1 ]]
 tap "the switch answers"
-[[ $(value 'weft_robot_moves_total{device="rome0"}') == $(weft device show rome0 --format json | jq '.circuits') ]]
-tap "the robot's moves are counted: one a circuit"
 [[ $(value process_resident_memory_bytes) -gt 1000000 &&
 	$(awk '/VmRSS/ { print $2 * 1024 }' "/proc/${PID[weftd]}/status") -gt \
 	$(( $(value process_resident_memory_bytes) / 2 )) &&
 	$(value process_start_time_seconds) -le $(date +%s) &&
 	$(value process_start_time_seconds) -gt $(( $(date +%s) - 600 )) ]]
 tap "weftd as a process"
+used() { awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print ($12 + $13) / hz }' "/proc/${PID[weftd]}/stat"; }
+before=$(used)
+ask "$GET"
+awk -v from="$before" -v now="$(value process_cpu_seconds_total)" -v to="$(used)" \
+	'BEGIN { exit !(now > 0 && now >= from - 0.03 && now <= to + 0.03) }'
+tap "and its processor time is the kernel's"
 [[ $(value weft_generation) == $(weft status --format json | jq .generation) ]]
 tap "the generation is that of status"
 [[ $(value 'weft_device_operation_duration_seconds_count{device="ocs0",op="change"}') -ge 1 ]]

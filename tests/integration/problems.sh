@@ -84,7 +84,14 @@ expect 0 "each alert fires where it should" \
 [[ $(grep -c 'alert:' "$TOP/configs/prometheus/weft.rules.yml") == \
 	$(grep -c '^  - name: Weft' "$TOP/configs/prometheus/weft.rules.test.yml") ]]
 tap "and none is left out"
-curl -s "http://$METRICS/metrics" | promtool check metrics >"$T/out" 2>&1
+curl -s "http://$METRICS/metrics" >"$T/metrics"
+grep -oE '\b(weft|grpc_server)_[a-z_]+' "$TOP/configs/prometheus/weft.rules.yml" |
+	sed -E 's/_(sum|count)$//' | sort -u | while read -r name; do
+	grep -q "^# TYPE $name " "$T/metrics" || echo "# no metric: $name"
+done | tee "$T/unknown"
+[[ ! -s $T/unknown ]]
+tap "weftd has every metric that an alert asks for"
+promtool check metrics <"$T/metrics" >"$T/out" 2>&1
 tap "the metrics follow Prometheus' conventions"
 prometheus --config.file="$T/prometheus/prometheus.yml" --storage.tsdb.path="$T/prometheus/db" \
 	--web.listen-address=127.0.0.1:0 >"$T/prometheus/log" 2>&1 </dev/null &
