@@ -190,7 +190,7 @@ DEPS_sim := base drv_core
 DEPS_drivers := base drv_core scpi restconf tl1 sonic robot mrr linux sim
 DEPS_emulators := base optics drv_core scpi restconf tl1 sonic robot mrr
 DEPS_model := base digest conf optics topology schedule make workload ring
-DEPS_import := base output conf model
+DEPS_import := base output conf proto schedule workload model
 DEPS_plan := base digest output graph lp optics topology schedule embedding bfb flow make finder workload ring mesh optree model
 DEPS_dry_run := base drv_core drivers model plan
 DEPS_proto_convert := base output optics proto schedule model plan dry_run
@@ -339,7 +339,7 @@ $(B)/tests/unit/mpi/% $(B)/weft-mpi-run: LIBS += $(MPI_LIBS)
 # Services and their messages: reflection hands these out.
 PUBLIC_PROTOS := $(wildcard proto/weft/v1/*.proto proto/grpc/*/*/*.proto)
 PROTOS := $(PUBLIC_PROTOS) $(wildcard proto/weft/meta/*/*.proto proto/weft/joint/*/*.proto \
-	proto/google/*/*.proto proto/etcd/*.proto)
+	proto/google/*/*.proto proto/etcd/*.proto proto/chakra/*.proto)
 PB_C := $(patsubst proto/%.proto,$(GEN)/proto/%.pb-c.c,$(PROTOS))
 PB_H := $(PB_C:.c=.h)
 

@@ -7,6 +7,7 @@
 #include "controller/import/private.h"
 #include "lib/base/alloc.h"
 #include "lib/base/text.h"
+#include "lib/conf/conf.h"
 
 int import_say(struct err_list *to, const char *file, int line, const char *fmt, ...)
 {
@@ -21,6 +22,16 @@ int import_say(struct err_list *to, const char *file, int line, const char *fmt,
 	err_at(&err, file, line, 0);
 	err_list_add(to, &err);
 	return err.code;
+}
+
+const struct conf_node *import_value(const struct conf_node *map, const char *key)
+{
+	const struct conf_node *k = map->kind == CONF_NODE_MAP ? map->first : NULL;
+
+	while (k && strcmp(k->text, key) != 0) {
+		k = k->next->next;
+	}
+	return k ? k->next : NULL;
 }
 
 /* Blanks at both ends go; controls within become blanks. */

@@ -57,4 +57,13 @@ int import_sonic_mgmt(const struct import_sonic *in, const struct import_default
 int import_netbox(const struct import_text *in, const char *switches,
 		  const struct import_defaults *d, struct buf *out, struct import_report *report);
 
+/*
+ * Appends the step that Chakra traces of n ranks hold, n > 0, as keys of a job (`mesh`,
+ * `collectives`, `step`): the order is that of the rank that calls most. groups without a text: of
+ * none but those that traces tell. What is no mesh of ranks in order is refused. WEFT_EINVAL as
+ * above. O(bytes log nodes + calls x entries of a loop).
+ */
+int import_chakra(const struct import_text *files, int n, const struct import_text *groups,
+		  struct buf *out, struct import_report *report);
+
 #endif

@@ -103,12 +103,7 @@ static void read_csv(struct netbox_reader *r)
 static const struct conf_node *at_path(const struct conf_node *n, const char *const *path)
 {
 	for (; n && *path; path++) {
-		const struct conf_node *k = n->kind == CONF_NODE_MAP ? n->first : NULL;
-
-		while (k && strcmp(k->text, *path) != 0) {
-			k = k->next->next;
-		}
-		n = k ? k->next : NULL;
+		n = import_value(n, *path);
 	}
 	return n;
 }

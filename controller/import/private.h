@@ -15,6 +15,10 @@
 int import_say(struct err_list *to, const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* The value of a key; NULL: there is none, or it is no map. */
+struct conf_node;
+const struct conf_node *import_value(const struct conf_node *map, const char *key);
+
 /* In a text, from line `line` on; n values from c->fields.v[first] on. */
 struct csv_row {
 	int line, first, n;

@@ -197,17 +197,6 @@ static void take_link(struct sonic_reader *r, const struct csv *c, int line, con
 
 /* ---- testbeds ------------------------------------------------------------ */
 
-static const struct conf_node *value_of(const struct conf_node *map, const char *key)
-{
-	for (const struct conf_node *k = map->first; k && map->kind == CONF_NODE_MAP;
-	     k = k->next->next) {
-		if (strcmp(k->text, key) == 0) {
-			return k->next;
-		}
-	}
-	return NULL;
-}
-
 /* The devices of a list, or of one name, become the testbed's. */
 static void mark_devices(struct sonic_reader *r, const struct conf_node *names, bool *is_of)
 {
@@ -270,12 +259,13 @@ static int put_links(struct sonic_reader *r, const bool *is_of, const char *name
 static bool take_testbed(struct sonic_reader *r, const struct conf_node *t, struct buf *out)
 {
 	static const char *const keys[] = { "dut", "duts", "tgs", "l1s" };
-	const struct conf_node *name = value_of(t, "name"), *group = value_of(t, "inv_name");
-	const struct conf_node *l1s = value_of(t, "l1s");
+	const struct conf_node *name = import_value(t, "name");
+	const struct conf_node *group = import_value(t, "inv_name");
+	const struct conf_node *l1s = import_value(t, "l1s");
 	struct buf circuits = { 0 };
 	bool *is_of;
 
-	name = name ? name : value_of(t, "conf-name");
+	name = name ? name : import_value(t, "conf-name");
 	if (!name || (r->in->only && strcmp(name->text, r->in->only) != 0) ||
 	    (group && strcmp(group->text, r->in->group) != 0) || !l1s || !l1s->first) {
 		return false;
@@ -287,7 +277,7 @@ static bool take_testbed(struct sonic_reader *r, const struct conf_node *t, stru
 	}
 	is_of = x_new(r->lab.devices.n + 1, sizeof(*is_of));
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		mark_devices(r, value_of(t, keys[i]), is_of);
+		mark_devices(r, import_value(t, keys[i]), is_of);
 	}
 	if (put_links(r, is_of, name->text, &circuits) > 0) {
 		buf_printf(out, "group %s\n%s", name->text, buf_cstr(&circuits));

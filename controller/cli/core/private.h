@@ -453,6 +453,7 @@ int cmd_device_port(struct cli *c, struct err *err);
 int cmd_device_recover(struct cli *c, struct err *err);
 int cmd_import_sonic_mgmt(struct cli *c, struct err *err);
 int cmd_import_netbox(struct cli *c, struct err *err);
+int cmd_import_chakra(struct cli *c, struct err *err);
 int cmd_bringup(struct cli *c, struct err *err);
 int cmd_testbed_up(struct cli *c, struct err *err);
 int cmd_testbed_down(struct cli *c, struct err *err);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weft import: the cabling of a lab from files of others. Without weftd. */
+/* weft import: the cabling of a lab, or a training step, from files of others. Without weftd. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "collective/workload/workload.h"
 #include "controller/cli/core/private.h"
 #include "controller/import/import.h"
 #include "lib/base/file.h"
 #include "lib/base/alloc.h"
 #include "lib/conf/conf.h"
 
-#define MAX_FILE (16u << 20)
+#define MAX_FILE (256u << 20)
 
 /* The names that messages have are those that were given. *to is owned by the caller. */
 static int read_text(char *path, struct import_text *to, struct err *err)
@@ -121,5 +123,58 @@ int cmd_import_netbox(struct cli *c, struct err *err)
 	r = finish(c, r, &report, &out, err);
 	buf_fini(&out);
 	free_text(&in);
+	return r;
+}
+
+/* PREFIX.0.et and on, while there are files. */
+static int read_traces(const char *prefix, struct import_text **files, int *n, struct err *err)
+{
+	VEC(struct import_text) v = { 0 };
+	int r = 0;
+
+	for (;;) {
+		struct import_text t = { 0 };
+		struct buf path = { 0 };
+
+		buf_printf(&path, "%s.%zu.et", prefix, v.n);
+		if ((v.n > 0 && access(buf_cstr(&path), F_OK) != 0) ||
+		    v.n >= WORKLOAD_MAX_RANKS) {
+			buf_fini(&path);
+			break;
+		}
+		r = read_text(buf_steal(&path), &t, err);
+		vec_push(&v, t);
+		if (r) {
+			break;
+		}
+	}
+	*files = v.v;
+	*n = (int)v.n;
+	return r;
+}
+
+int cmd_import_chakra(struct cli *c, struct err *err)
+{
+	struct import_text *files = NULL, groups = { 0 };
+	struct import_report report = { 0 };
+	struct buf out = { 0 }, path = { 0 };
+	const char *given = cli_opt(c, "groups");
+	int n = 0, r = read_traces(c->argv[0], &files, &n, err);
+
+	buf_printf(&path, "%s.json", c->argv[0]);
+	if (r == 0 && (given || access(buf_cstr(&path), F_OK) == 0)) {
+		r = read_text(x_dup(given ? given : buf_cstr(&path)), &groups, err);
+	}
+	if (r == 0) {
+		r = import_chakra(files, n, &groups, &out, &report);
+	}
+	r = finish(c, r, &report, &out, err);
+	for (int i = 0; i < n; i++) {
+		free_text(&files[i]);
+	}
+	free(files);
+	free_text(&groups);
+	buf_fini(&path);
+	buf_fini(&out);
 	return r;
 }

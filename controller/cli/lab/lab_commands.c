@@ -89,10 +89,19 @@ static const struct cli_option import_netbox_options[] = {
 	END,
 };
 
+static const struct cli_option import_chakra_options[] = {
+	OUTPUT("default: standard output"),
+	{ 0, "groups", "FILE", "groups of ranks by name, JSON (default: PREFIX.json, if there is "
+	  "one)", "@file" },
+	END,
+};
+
 const struct cli_command import_commands[] = {
 	{ "sonic-mgmt", NULL, "[TESTBED]", "Files of sonic-mgmt, as a fabric file or as circuits",
 	  NULL, import_sonic_options, 0, 1, false, cmd_import_sonic_mgmt },
 	{ "netbox", NULL, "FILE", "NetBox's cables, CSV or JSON, as a fabric file", NULL,
 	  import_netbox_options, 1, 1, false, cmd_import_netbox },
+	{ "chakra", NULL, "PREFIX", "Chakra traces PREFIX.0.et, PREFIX.1.et, ..., as the step of a "
+	  "job", NULL, import_chakra_options, 1, 1, false, cmd_import_chakra },
 	GROUP_END,
 };
