@@ -429,7 +429,7 @@ int make_predict_bfb(const struct coll_make_query *q, struct coll_prediction *ou
 	if (!rc) {
 		out->num = mpz_get_si(mpq_numref(factor));
 		out->den = mpz_get_si(mpq_denref(factor));
-		out->ports = topo_max_degree(q->topo);
+		out->ports = make_ports(q->topo);
 		make_time_prediction(q->cost, out);
 	}
 	mpq_clear(factor);

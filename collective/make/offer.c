@@ -17,6 +17,14 @@ void coll_made_fini(struct coll_made *m)
 	*m = (struct coll_made){ 0 };
 }
 
+int make_ports(const struct topo *t)
+{
+	int64_t ports;
+
+	return coll_count_ports(t, &ports, NULL) == 0 && ports <= COLL_MAX_PORTS
+		       ? (int)ports : COLL_MAX_PORTS;
+}
+
 void make_time_prediction(const struct coll_cost *cost, struct coll_prediction *out)
 {
 	if (cost) {

@@ -95,7 +95,7 @@ int make_predict_one_shot(const struct coll_make_query *q, struct coll_predictio
 	if (rc == 0) {
 		out->num = mpz_get_si(mpq_numref(factor)) * topo_ranks(q->topo);
 		out->den = mpz_get_si(mpq_denref(factor));
-		out->ports = topo_max_degree(q->topo);
+		out->ports = make_ports(q->topo);
 		make_time_prediction(q->cost, out);
 	}
 	mpq_clear(factor);
@@ -106,7 +106,7 @@ int make_predict_one_shot(const struct coll_make_query *q, struct coll_predictio
 static bool may_gain(const struct coll_make_query *q, const struct coll_made *best)
 {
 	struct coll_prediction p = { .steps = 1, .num = topo_ranks(q->topo) - 1, .den = 1,
-				     .ports = topo_max_degree(q->topo) };
+				     .ports = make_ports(q->topo) };
 
 	if (!q->cost || q->batches > 1) {
 		return false;

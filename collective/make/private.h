@@ -23,6 +23,8 @@ typedef int make_predict_fn(const struct coll_make_query *q, struct coll_predict
 			    struct err *err);
 make_predict_fn make_predict_bfb, make_predict_one_shot, make_predict_trees, make_predict_torus;
 
+/* coll_ports of schedules on it. */
+int make_ports(const struct topo *t);
 /* out->time_ns of its steps and T_B; 0 without a cost. */
 void make_time_prediction(const struct coll_cost *cost, struct coll_prediction *out);
 

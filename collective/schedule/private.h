@@ -73,9 +73,6 @@ bool coll_may_route(const struct coll_sched *s, const struct coll_cost *c);
 int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t latency_ns,
 		     const mpq_t volume, const struct coll_cost *c, int64_t *ns, struct err *err);
 
-/* The largest total capacity of the arcs out of or into a terminal. WEFT_ELIMIT
- * for an arc's above COLL_MAX_CAP. */
-int coll_count_ports(const struct topo *t, int64_t *ports, struct err *err);
 
 /* The least common multiple of the capacities: a chunk on an arc takes scale /
  * capacity units of time, all whole. WEFT_ELIMIT above 2^31. */

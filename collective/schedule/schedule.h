@@ -253,6 +253,9 @@ const struct topo *coll_topo(const struct coll_sched *s);
 int coll_ranks(const struct coll_sched *s);
 int coll_chunks(const struct coll_sched *s);
 int coll_ports(const struct coll_sched *s);
+/* The largest total capacity of the arcs out of or into a terminal: what the ports are of schedules
+ * that say nothing else. WEFT_ELIMIT for an arc's above COLL_MAX_CAP. */
+int coll_count_ports(const struct topo *t, int64_t *ports, struct err *err);
 int coll_root(const struct coll_sched *s);
 int coll_steps(const struct coll_sched *s);
 /* Transfers sorted as above, of a compact schedule those it keeps; after coll_finish. */
