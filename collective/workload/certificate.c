@@ -16,11 +16,12 @@
 /* y is written down in units of this. */
 #define Y_UNIT 1e9
 
-/* Bytes that a rank sends at least per byte of the vector: on d ports, its neighbours d, theirs d
- * more each. */
+/* Bytes that a rank sends at least per byte of the vector, by its ports: on d ports, of it and of
+ * those of its group in its server, neighbours are d, theirs d more each. */
 static double volume(const struct workload_planner *pl, const struct workload_op *op)
 {
-	int n = workload_ranks(pl->w, op->axes), d = pl->p->ports;
+	int n = workload_servers(pl->w, op->axes), inside = ranks_inside(pl->w, op->axes);
+	int d = pl->p->ports * inside;
 
 	if (op->shift) {
 		return (double)(n - abs(op->shift)) / n;
@@ -31,21 +32,25 @@ static double volume(const struct workload_planner *pl, const struct workload_op
 	if (op->kind == COLL_ALLTOALL) {
 		return (pl->p->both ? mcf_edge_bound(n, d) : mcf_degree_bound(n, d)) * d / n;
 	}
-	return phases_of(op) * (double)(n - 1) / n;
+	return phases_of(op) * (double)(n - 1) / n / inside;
 }
 
 /* alpha by the steps in which a rank's data can reach the others. */
 static double latency(const struct workload_planner *pl, const struct workload_op *op)
 {
-	int n = op->shift ? 2 : workload_ranks(pl->w, op->axes);
+	int n = op->shift ? 2 : workload_servers(pl->w, op->axes);
 
-	return (double)pl->p->alpha_ns * coll_moore_steps(n, pl->p->ports, pl->p->both);
+	return (double)pl->p->alpha_ns *
+	       coll_moore_steps(n, pl->p->ports * ranks_inside(pl->w, op->axes), pl->p->both);
 }
 
 double call_bound(const struct workload_planner *pl, const struct workload_op *op)
 {
 	double v = op->shift ? 1 : volume(pl, op);
 
+	if (workload_servers(pl->w, op->axes) == 1) {
+		return inside_bound(pl, op);
+	}
 	return latency(pl, op) + v * (double)op->bytes * byte_ns(pl->p) / pl->p->ports;
 }
 
@@ -68,6 +73,9 @@ static void find_circuits(struct terms *t)
 		uint32_t collectives = 0;
 		int from = t->n_kinds;
 
+		if (t->w->axes.v[a].size == t->w->axes.v[a].inside) {
+			continue;
+		}
 		for (size_t i = 0; i < t->w->ops.n; i++) {
 			const struct workload_op *op = &t->w->ops.v[i];
 
@@ -159,7 +167,8 @@ static double fill_terms(const struct workload_planner *pl, uint32_t units, stru
 			const struct workload_op *op = &w->ops.v[i];
 
 			if (unit->ops >> i & 1) {
-				fixed += part * latency(pl, op);
+				fixed += part * (workload_servers(w, op->axes) > 1
+							 ? latency(pl, op) : inside_bound(pl, op));
 				t->weight[i] += part * volume(pl, op) * (double)op->bytes *
 						byte_ns(pl->p);
 			}
@@ -230,12 +239,13 @@ double any_bound(const struct workload_planner *pl)
 	double sum = 0;
 
 	for (size_t u = 0; u < w->units.n; u++) {
-		double bytes = 0;
+		double bytes = 0, inside_ns = 0;
 		int steps = 0;
 
 		for (size_t i = 0; i < w->ops.n; i++) {
 			const struct workload_op *op = &w->ops.v[i];
-			int n = workload_ranks(w, op->axes), s;
+			int n = workload_servers(w, op->axes), inside = ranks_inside(w, op->axes);
+			int s;
 
 			if (!(w->units.v[u].ops >> i & 1)) {
 				continue;
@@ -244,12 +254,15 @@ double any_bound(const struct workload_planner *pl)
 			bytes += (double)op->bytes *
 				 (op->shift && 2 * abs(op->shift) < n ? 1 :
 				  op->shift ? (double)(n - abs(op->shift)) / n :
-				  phases_of(op) * (double)(n - 1) / n);
-			s = op->shift ? 1 : fewest_steps(n, pl->p->ports);
+				  op->kind == COLL_ALLTOALL ? (double)(n - 1) / n :
+				  phases_of(op) * (double)(n - 1) / n / inside);
+			s = op->shift ? 1 : fewest_steps(n, pl->p->ports * inside);
 			steps = s > steps ? s : steps;
+			inside_ns = fmax(inside_ns, n > 1 ? 0 : inside_bound(pl, op));
 		}
-		sum += (double)w->units.v[u].calls * ((double)pl->p->alpha_ns * steps +
-						      bytes * byte_ns(pl->p) / pl->p->ports);
+		sum += (double)w->units.v[u].calls *
+		       fmax(inside_ns, (double)pl->p->alpha_ns * steps +
+				       bytes * byte_ns(pl->p) / pl->p->ports);
 	}
 	return sum;
 }

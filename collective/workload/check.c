@@ -83,31 +83,63 @@ static int check_sends(const struct workload *w, const struct workload_op *op, c
 	return 0;
 }
 
+/* All rails of all groups. */
 static int check_groups(const struct workload *w, const struct workload_use *use,
-			const struct topo *light, struct err *err)
+			const struct topo *rail, const struct topo *light, struct err *err)
 {
 	const struct workload_op *op = &w->ops.v[use->op];
-	int *ranks = x_new((size_t)workload_ranks(w, op->axes), sizeof(*ranks)), rc = 0;
+	int *ranks = x_new((size_t)workload_servers(w, op->axes), sizeof(*ranks)), rc = 0;
 
 	for (int r = 0; r < workload_ranks(w, WORKLOAD_ALL_AXES) && !rc; r++) {
-		if (workload_group(w, op->axes, r, ranks) != 0) {
+		if (workload_rail(w, op->axes, r, ranks) != 0) {
 			continue;
 		}
 		rc = op->shift ? check_sends(w, op, ranks, light, err)
-			       : check_group(op, coll_topo(use->sched), ranks, light, err);
+			       : check_group(op, rail, ranks, light, err);
 	}
 	free(ranks);
 	return rc;
 }
 
+/* A schedule of ranks in servers is on links of its own part of them and on circuits of its rails,
+ * which are the light's. */
+static int check_servers(const struct workload *w, const struct workload_plan *plan,
+			 const struct workload_use *use, const struct topo *light,
+			 int64_t *unit_bps, struct err *err)
+{
+	const struct workload_light *l = &plan->lights.v[use->light];
+	const struct topo *t = coll_physical(use->sched);
+	struct server_digraph d;
+	struct topo *rail = NULL;
+	int rc = server_group(w, &plan->params, l, use->op, &d, err);
+
+	if (!rc && (rc = workload_group_topo(w, l, use->op, &rail, err)) == 0) {
+		rc = check_groups(w, use, rail, light, err);
+	}
+	for (int a = 0; !rc && a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		if (topo_n(t) != topo_n(d.physical) ||
+		    circuits_between(d.physical, arc->src, arc->dst) !=
+		    circuits_between(t, arc->src, arc->dst)) {
+			rc = err_set(err, WEFT_EVERIFY, "%s: its schedule has other links than its "
+				     "group", w->ops.v[use->op].name);
+		}
+	}
+	*unit_bps = d.unit_bps;
+	topo_free(rail);
+	server_digraph_fini(&d);
+	return rc;
+}
+
 /* ns of a call: by the replay of its schedule, or of one message over the circuits to its rank. */
 static int time_of(const struct workload *w, const struct workload_plan *plan,
-		   const struct workload_use *use, const struct topo *light, double *ns,
-		   struct err *err)
+		   const struct workload_use *use, const struct topo *light, int64_t unit_bps,
+		   double *ns, struct err *err)
 {
 	const struct workload_params *p = &plan->params;
 	const struct workload_op *op = &w->ops.v[use->op];
-	struct coll_cost cost = { .alpha_ns = p->alpha_ns, .link_bps = p->link_bps,
+	struct coll_cost cost = { .alpha_ns = p->alpha_ns, .link_bps = unit_bps,
 				  .size_bytes = op->bytes };
 	struct coll_report report;
 	int64_t whole, bound;
@@ -137,6 +169,7 @@ static int check_use(const struct workload *w, const struct workload_plan *plan,
 		     const struct workload_use *use, const struct topo *light, struct err *err)
 {
 	const struct workload_op *op = &w->ops.v[use->op];
+	int64_t unit_bps = plan->params.link_bps;
 	int n = workload_ranks(w, op->axes), rc;
 	double ns;
 
@@ -148,8 +181,10 @@ static int check_use(const struct workload *w, const struct workload_plan *plan,
 		return err_set(err, WEFT_EVERIFY, "%s: it has no schedule of %s for %d ranks",
 			       op->name, coll_kind_name(op->kind), n);
 	}
-	if ((rc = check_groups(w, use, light, err)) ||
-	    (rc = time_of(w, plan, use, light, &ns, err))) {
+	rc = ranks_inside(w, op->axes) > 1
+		     ? check_servers(w, plan, use, light, &unit_bps, err)
+		     : check_groups(w, use, op->shift ? NULL : coll_topo(use->sched), light, err);
+	if (rc || (rc = time_of(w, plan, use, light, unit_bps, &ns, err))) {
 		return rc;
 	}
 	if (fabs(ns - use->time_ns) > 1 + SLACK * ns) {

@@ -42,7 +42,7 @@ static double fullest_cut(const struct workload_planner *pl, const struct worklo
 
 			if ((some >> i & 1) && share_serves(s, op)) {
 				ports += s->ports;
-				n *= workload_ranks(pl->w, s->axes);
+				n *= workload_servers(pl->w, s->axes);
 			}
 		}
 		most = ports ? fmax(most, (double)(n - 1) / ports) : most;
@@ -53,12 +53,15 @@ static double fullest_cut(const struct workload_planner *pl, const struct worklo
 double use_time(const struct workload_planner *pl, const struct workload_op *op,
 		const struct workload_light *l)
 {
-	double excess = 0, slowest = 0, wire = (double)op->bytes * byte_ns(pl->p);
-	int steps = 0, hops = 0, ports = 0, n = workload_ranks(pl->w, op->axes);
+	double excess = 0, slowest = 0, wire = rail_bytes(pl->w, op) * byte_ns(pl->p);
+	int steps = 0, hops = 0, ports = 0, n = workload_servers(pl->w, op->axes);
 
+	if (n == 1) {
+		return inside_bound(pl, op);
+	}
 	for (size_t i = 0; i < l->shares.n; i++) {
 		const struct workload_share *s = &l->shares.v[i];
-		int own = workload_ranks(pl->w, s->axes);
+		int own = workload_servers(pl->w, s->axes);
 
 		if (!share_serves(s, op)) {
 			continue;
@@ -94,7 +97,7 @@ static uint32_t ops_of(const struct workload *w, uint32_t units)
 	return ops;
 }
 
-/* Which collectives use an axis that has ranks. */
+/* Which collectives use an axis that has ranks in several servers. */
 static uint32_t users(const struct workload *w, uint32_t ops, size_t axis)
 {
 	uint32_t found = 0;
@@ -106,7 +109,7 @@ static uint32_t users(const struct workload *w, uint32_t ops, size_t axis)
 			found |= UINT32_C(1) << i;
 		}
 	}
-	return w->axes.v[axis].size > 1 ? found : 0;
+	return workload_servers(w, UINT32_C(1) << axis) > 1 ? found : 0;
 }
 
 /* Shares without ports yet. */
@@ -214,8 +217,8 @@ static int choose_digraph(struct split_search *s, struct workload_share *share, 
 	int rc;
 
 	figures_of(s, share, &gathers, &pairs);
-	rc = digraphs_of(s->pl, workload_ranks(s->pl->w, keep.axes), keep.ports, gathers, pairs, &d,
-			 s->err);
+	rc = digraphs_of(s->pl, workload_servers(s->pl->w, keep.axes), keep.ports, gathers, pairs,
+			 &d, s->err);
 	for (size_t i = 0; !rc && i < d->list.n; i++) {
 		double t;
 

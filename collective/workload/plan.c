@@ -305,11 +305,11 @@ void workload_plan_free(struct workload_plan *plan)
 
 /* ---- light ---- */
 
-/* Arcs of the share in the group that rank r is the first of. */
-static int add_group(const struct workload *w, const struct workload_share *s,
+/* Arcs of the share between the ranks of a rail. */
+static int add_rail(const struct workload *w, const struct workload_share *s,
 		     const struct topo *digraph, const int *ranks, struct topo *t, struct err *err)
 {
-	int n = workload_ranks(w, s->axes), rc = 0;
+	int n = workload_servers(w, s->axes), rc = 0;
 
 	for (int i = 0; !digraph && i < n && !rc; i++) {
 		for (int k = 0; k < s->ports && !rc; k++) {
@@ -335,17 +335,17 @@ static int add_group(const struct workload *w, const struct workload_share *s,
 static int add_share(const struct workload *w, const struct workload_share *s, struct topo *t,
 		     struct err *err)
 {
-	int *ranks = x_new((size_t)workload_ranks(w, s->axes), sizeof(*ranks));
+	int *ranks = x_new((size_t)workload_servers(w, s->axes), sizeof(*ranks));
 	struct topo *digraph = NULL;
 	int rc = s->expr ? topo_parse(s->expr, &digraph, NULL, err) : 0;
 
-	if (!rc && digraph && topo_n(digraph) != workload_ranks(w, s->axes)) {
+	if (!rc && digraph && topo_n(digraph) != workload_servers(w, s->axes)) {
 		rc = err_set(err, WEFT_EINVAL, "%s is not of %d ranks", s->expr,
-			     workload_ranks(w, s->axes));
+			     workload_servers(w, s->axes));
 	}
 	for (int r = 0; r < workload_ranks(w, WORKLOAD_ALL_AXES) && !rc; r++) {
-		if (workload_group(w, s->axes, r, ranks) == 0) {
-			rc = add_group(w, s, digraph, ranks, t, err);
+		if (workload_rail(w, s->axes, r, ranks) == 0) {
+			rc = add_rail(w, s, digraph, ranks, t, err);
 		}
 	}
 	topo_free(digraph);

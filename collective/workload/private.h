@@ -3,6 +3,7 @@
 #ifndef WEFT_COLLECTIVE_WORKLOAD_PRIVATE_H
 #define WEFT_COLLECTIVE_WORKLOAD_PRIVATE_H
 
+#include "collective/embedding/embedding.h"
 #include "collective/finder/finder.h"
 #include "collective/workload/workload.h"
 
@@ -26,6 +27,35 @@ static inline int phases_of(const struct workload_op *op)
 {
 	return op->kind == COLL_ALLREDUCE ? 2 : 1;
 }
+
+/* ---- servers ---- */
+
+/* Ranks of a group along these axes in each of its servers. */
+int ranks_inside(const struct workload *w, uint32_t axes);
+
+/* Bytes that a rail has to carry where one rank would have to carry those of the op: of gathers and
+ * sums each rank of a server takes its part. */
+static inline double rail_bytes(const struct workload *w, const struct workload_op *op)
+{
+	int parts = op->shift || op->kind == COLL_ALLTOALL ? 1 : ranks_inside(w, op->axes);
+
+	return (double)op->bytes / parts;
+}
+
+/* A group whose ranks are several a server. */
+struct server_digraph {
+	struct topo *physical;	/* with what is inside, of the group, and circuits between ports */
+	struct topo *seen;	/* what ranks see of each other */
+	int32_t *groups;	/* of each rank the number of its server */
+	int64_t unit_bps;	/* that a capacity of 1 stands for */
+};
+
+/* WEFT_EUNSUPPORTED: groups of a server that are not alike, ports behind other ranks. Fini also
+ * after an error. */
+int server_group(const struct workload *w, const struct workload_params *p,
+		 const struct workload_light *l, int op, struct server_digraph *out,
+		 struct err *err);
+void server_digraph_fini(struct server_digraph *d);
 
 /* ---- digraphs of a group ---- */
 
@@ -74,6 +104,8 @@ int class_kinds(const struct workload_planner *pl, uint32_t units);
 
 /* ---- bounds ---- */
 
+/* ns that a call within servers does not take less than, by what a rank has to send. */
+double inside_bound(const struct workload_planner *pl, const struct workload_op *op);
 /* ns that no call takes less than, on all ports of a rank. */
 double call_bound(const struct workload_planner *pl, const struct workload_op *op);
 /* ns of one step's calls of these units under any still light; y (NULL: not wanted) as in struct

@@ -24,9 +24,11 @@ int workload_group_topo(const struct workload *w, const struct workload_light *l
 	struct workload_light own = { 0 };
 	int rc;
 
-	/* The mesh of one group: the same axes, those of others with one rank. */
+	/* The mesh of one rail: the same axes, those of others with one rank. */
 	for (size_t i = 0; i < w->axes.n; i++) {
-		axes[i] = (struct workload_axis){ NULL, o->axes >> i & 1 ? w->axes.v[i].size : 1 };
+		int n = w->axes.v[i].size / w->axes.v[i].inside;
+
+		axes[i] = (struct workload_axis){ NULL, o->axes >> i & 1 ? n : 1, 1 };
 	}
 	for (size_t i = 0; i < l->shares.n; i++) {
 		if (share_serves(&l->shares.v[i], o)) {
@@ -69,28 +71,39 @@ static int make_one(const struct workload *w, const struct workload_params *p,
 	const struct workload_op *op = &w->ops.v[use->op];
 	struct coll_cost cost = { .alpha_ns = p->alpha_ns, .link_bps = p->link_bps,
 				  .size_bytes = op->bytes };
+	struct server_digraph d = { 0 };
+	struct coll_fabric fabric = { .name = op->name, .routing = COLL_ROUTING_MINIMAL_SPLIT };
 	struct coll_make_query q;
-	struct coll_made m;
-	struct topo *t;
-	int rc = workload_group_topo(w, l, use->op, &t, err);
+	struct coll_made m = { 0 };
+	bool inside = ranks_inside(w, op->axes) > 1;
+	int rc = inside ? server_group(w, p, l, use->op, &d, err)
+			: workload_group_topo(w, l, use->op, &d.seen, err);
 
 	if (rc) {
-		return rc;
+		goto out;
 	}
-	q = coll_make_job(op->kind, NULL, t, &cost);
-	q.expr = expression(l, op);
+	cost.link_bps = inside ? d.unit_bps : cost.link_bps;
+	q = coll_make_job(op->kind, NULL, d.seen, &cost);
+	q.expr = inside ? NULL : expression(l, op);
 	q.links_only = true;
 	q.pairs.loss = LOSS;
+	if (inside) {
+		fabric.topo = d.physical;
+		q.fabric = &fabric;
+		q.physical = d.physical;
+		q.groups = d.groups;
+	}
 	rc = coll_make(&q, &m, err);
 	if (rc) {
 		err_wrap(err, "%s", op->name);
 	} else {
-		use->time_ns = exact_ns(&m, &cost);
+		use->time_ns = inside ? (double)m.time_ns : exact_ns(&m, &cost);
 		use->sched = m.sched;
 		m.sched = NULL;
 	}
+out:
 	coll_made_fini(&m);
-	topo_free(t);
+	server_digraph_fini(&d);
 	return rc;
 }
 

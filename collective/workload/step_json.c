@@ -132,6 +132,16 @@ void workload_to_json(const struct workload *w, const struct workload_plan *plan
 		out_end(o);
 	}
 	out_end(o);
+	if (w->server) {
+		out_object(o, "server");
+		out_str(o, "inside", w->server_expr);
+		out_array(o, "ports_at");
+		for (int r = 0; r < topo_ranks(w->server); r++) {
+			out_int(o, NULL, w->port_at[r]);
+		}
+		out_end(o);
+		out_end(o);
+	}
 	put_ops(o, w, &plan->bound);
 	put_units(o, w, plan);
 	out_array(o, "lights");
@@ -154,6 +164,11 @@ void workload_to_json(const struct workload *w, const struct workload_plan *plan
 
 /* ---- in ---- */
 
+/* As a fabric's servers have at most. */
+#define MAX_SERVER_NODES 1024
+#define MAX_SERVER_ARCS 65536
+#define MAX_SERVER_RANKS 1024
+
 /* Of ports. */
 #define COUNT(name) { name, CONF_INT, .required = true, .min = 1, .max = 1024 }
 #define INT(name, least) { name, CONF_INT, .required = true, .min = least, .max = INT64_MAX }
@@ -170,6 +185,12 @@ static const struct conf_key axis_keys[] = {
 	[AXIS_NAME] = { "name", CONF_NAME, .required = true }, [AXIS_SIZE] = SMALL("size", 1),
 };
 static const struct conf_section axis_section = SECTION("axis", axis_keys);
+
+enum { SERVER_INSIDE, SERVER_PORTS, SERVER_KEYS };
+static const struct conf_key server_keys[] = {
+	[SERVER_INSIDE] = TEXT("inside"), [SERVER_PORTS] = NODE("ports_at"),
+};
+static const struct conf_section server_section = SECTION("server", server_keys);
 
 enum { OP_NAME, OP_KIND, OP_OVER, OP_SHIFT, OP_BYTES, OP_Y, OP_KEYS };
 static const struct conf_key op_keys[] = {
@@ -205,11 +226,12 @@ static const struct conf_key use_keys[] = {
 };
 static const struct conf_section use_section = SECTION("use", use_keys);
 
-enum { PORTS, RATE, ALPHA, BOTH, MESH, OPS, UNITS, LIGHTS, USES, CHANGES, CHANGE, TIME, STILL,
-       EXHAUSTIVE, BOUND_STILL, BOUND_CHANGES, BOUND_ANY, STEP_KEYS };
+enum { PORTS, RATE, ALPHA, BOTH, MESH, SERVER, OPS, UNITS, LIGHTS, USES, CHANGES, CHANGE, TIME,
+       STILL, EXHAUSTIVE, BOUND_STILL, BOUND_CHANGES, BOUND_ANY, STEP_KEYS };
 static const struct conf_key step_keys[] = {
 	[PORTS] = COUNT("ports"), [RATE] = INT("link_bps", 1), [ALPHA] = INT("alpha_ns", 0),
 	[BOTH] = FLAG("both"), [MESH] = LIST("mesh", &axis_section),
+	[SERVER] = { "server", CONF_MAP, .section = &server_section },
 	[OPS] = LIST("collectives", &op_section), [UNITS] = LIST("units", &unit_section),
 	[LIGHTS] = LIST("lights", &light_section), [USES] = LIST("uses", &use_section),
 	[CHANGES] = INT("changes", 0), [CHANGE] = INT("change_ns", 0), [TIME] = INT("time_ns", 1),
@@ -267,6 +289,18 @@ static uint32_t bits_of(struct json_reader *j, const struct conf_value *v,
 	return bits;
 }
 
+/* The values of an entry; false: it is refused, and that is reported. */
+static bool read_entry(struct json_reader *j, const struct conf_section *s,
+		       const struct conf_node *node, struct conf_value *v)
+{
+	bool ok = conf_read_section(j->r, s, s->object, node, v);
+
+	for (int i = 0; i < s->n_keys; i++) {
+		ok = ok && (!v[i].node || v[i].ok);
+	}
+	return ok;
+}
+
 static void add_axis(struct json_reader *j, const struct conf_node *node,
 		     const struct conf_value *v)
 {
@@ -275,6 +309,43 @@ static void add_axis(struct json_reader *j, const struct conf_node *node,
 	if (workload_add_axis(j->w, v[AXIS_NAME].text, (int)v[AXIS_SIZE].num, &err)) {
 		pass_on(j, node, &err);
 	}
+}
+
+/* Of so many ranks as there are nodes with their ports. */
+static void read_server(struct json_reader *j, const struct conf_node *node)
+{
+	static const struct conf_key at = { "ports_at", CONF_INT, .max = 1 << 20 };
+	struct conf_value v[CONF_MAX_KEYS], port;
+	int port_at[MAX_SERVER_RANKS], n = 0;
+	int64_t nodes, arcs;
+	struct topo *t;
+	struct err err = { 0 };
+
+	if (!read_entry(j, &server_section, node, v)) {
+		return;
+	}
+	for (const struct conf_node *c = v[SERVER_PORTS].node->first; c && n < MAX_SERVER_RANKS;
+	     c = c->next) {
+		if (conf_read_value(j->r, "step", &at, c, &port)) {
+			port_at[n++] = (int)port.num;
+		}
+	}
+	if (topo_parse_size(v[SERVER_INSIDE].text, &nodes, &arcs, &err) ||
+	    (nodes > MAX_SERVER_NODES || arcs > MAX_SERVER_ARCS
+	     ? err_set(&err, WEFT_ELIMIT, "a server of too many nodes")
+	     : topo_parse(v[SERVER_INSIDE].text, &t, NULL, &err))) {
+		pass_on(j, v[SERVER_INSIDE].node, &err);
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		nodes = port_at[i] < topo_n(t) ? nodes : -1;
+	}
+	if (n != topo_ranks(t) || v[SERVER_PORTS].node->n != n || nodes < 0) {
+		refuse(j, v[SERVER_PORTS].node->at, "a node for each rank of a server stands here");
+	} else if (workload_set_server(j->w, v[SERVER_INSIDE].text, port_at, &err)) {
+		pass_on(j, node, &err);
+	}
+	topo_free(t);
 }
 
 static void add_op(struct json_reader *j, const struct conf_node *node, const struct conf_value *v)
@@ -366,18 +437,6 @@ static void add_use(struct json_reader *j, const struct conf_node *node,
 	vec_push(&j->plan->uses, u);
 }
 
-/* The values of an entry; false: it is refused, and that is reported. */
-static bool read_entry(struct json_reader *j, const struct conf_section *s,
-		       const struct conf_node *node, struct conf_value *v)
-{
-	bool ok = conf_read_section(j->r, s, s->object, node, v);
-
-	for (int i = 0; i < s->n_keys; i++) {
-		ok = ok && (!v[i].node || v[i].ok);
-	}
-	return ok;
-}
-
 /* All entries of a list, those that are refused left out. */
 static void read_all(struct json_reader *j, const struct conf_value *list,
 		     const struct conf_section *s,
@@ -415,6 +474,9 @@ static void add_light(struct json_reader *j, const struct conf_node *node,
 static void read_lists(struct json_reader *j, const struct conf_value *top)
 {
 	read_all(j, &top[MESH], &axis_section, add_axis);
+	if (top[SERVER].node && !j->r->n_errors) {
+		read_server(j, top[SERVER].node);
+	}
 	read_all(j, &top[OPS], &op_section, add_op);
 	read_all(j, &top[UNITS], &unit_section, add_unit);
 	j->w->next = x_new(j->w->units.n * j->w->units.n + 1, sizeof(*j->w->next));

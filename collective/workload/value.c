@@ -33,6 +33,9 @@ void workload_free(struct workload *w)
 	vec_fini(&w->ops);
 	vec_fini(&w->units);
 	free(w->next);
+	topo_free(w->server);
+	free(w->server_expr);
+	free(w->port_at);
 	free(w);
 }
 
@@ -81,7 +84,7 @@ int workload_add_axis(struct workload *w, const char *name, int size, struct err
 	if (workload_find_axis(w, name) >= 0) {
 		return err_set(err, WEFT_EINVAL, "axis %s: twice", name);
 	}
-	vec_push(&w->axes, (struct workload_axis){ x_dup(name), size });
+	vec_push(&w->axes, (struct workload_axis){ x_dup(name), size, 1 });
 	return 0;
 }
 
@@ -92,6 +95,10 @@ static int check_sends(const struct workload *w, const struct workload_op *op, s
 
 	if (op->axes & (op->axes - 1)) {
 		return err_set(err, WEFT_EINVAL, "%s: sends go along one axis", op->name);
+	}
+	if (ranks_inside(w, op->axes) > 1) {
+		return err_set(err, WEFT_EUNSUPPORTED, "%s: sends along an axis within servers",
+			       op->name);
 	}
 	if (far >= n) {
 		return err_set(err, WEFT_EINVAL, "%s: a shift of %d along %d ranks", op->name,
@@ -130,17 +137,21 @@ int workload_add_op(struct workload *w, const struct workload_op *op, struct err
 	return rc;
 }
 
-int workload_group(const struct workload *w, uint32_t axes, int r, int *out)
+/* The ranks that differ from r along these axes, by whole servers or all of them. */
+static int members(const struct workload *w, uint32_t axes, int r, bool by_servers, int *out)
 {
 	int first = r, at = 0, n = 1, stride = 1;
 
 	for (size_t i = w->axes.n; i-- > 0; stride *= w->axes.v[i].size) {
-		if (axes >> i & 1) {
-			int digit = r / stride % w->axes.v[i].size;
+		int inside = by_servers ? w->axes.v[i].inside : 1;
+		int size = w->axes.v[i].size / inside;
 
-			first -= digit * stride;
+		if (axes >> i & 1) {
+			int digit = r / (stride * inside) % size;
+
+			first -= digit * stride * inside;
 			at += digit * n;
-			n *= w->axes.v[i].size;
+			n *= size;
 		}
 	}
 	for (int k = 0; k < n; k++) {
@@ -149,13 +160,26 @@ int workload_group(const struct workload *w, uint32_t axes, int r, int *out)
 		out[k] = first;
 		stride = 1;
 		for (size_t i = w->axes.n; i-- > 0; stride *= w->axes.v[i].size) {
+			int inside = by_servers ? w->axes.v[i].inside : 1;
+			int size = w->axes.v[i].size / inside;
+
 			if (axes >> i & 1) {
-				out[k] += left % w->axes.v[i].size * stride;
-				left /= w->axes.v[i].size;
+				out[k] += left % size * stride * inside;
+				left /= size;
 			}
 		}
 	}
 	return at;
+}
+
+int workload_group(const struct workload *w, uint32_t axes, int r, int *out)
+{
+	return members(w, axes, r, false, out);
+}
+
+int workload_rail(const struct workload *w, uint32_t axes, int r, int *out)
+{
+	return members(w, axes, r, true, out);
 }
 
 void workload_share_name(const struct workload *w, const struct workload_share *s, struct buf *out)

@@ -14,6 +14,9 @@
  * unit of another class follows, the light changes, which takes so long that no port has light
  * meanwhile. Nothing overlaps a change.
  *
+ * Ranks may be several a server, numbered server by server. What runs within servers uses no port,
+ * and circuits are rails: from rank to rank at the same place of two servers (server.c).
+ *
  * All is pure: the same step and parameters give the same plan.
  */
 #ifndef WEFT_COLLECTIVE_WORKLOAD_WORKLOAD_H
@@ -37,6 +40,7 @@
 struct workload_axis {
 	char *name;
 	int size;		/* ranks along it, at least 1 */
+	int inside;		/* of these, so many next to each other are in one server */
 };
 
 /* A collective, or sends. */
@@ -62,6 +66,9 @@ struct workload {
 	VEC(struct workload_unit) units;
 	int64_t *next;		/* [units x units]: how often the second runs directly after the
 				 * first */
+	struct topo *server;	/* what is in each server, in GB/s; NULL: one rank */
+	char *server_expr;
+	int *port_at;		/* [ranks of a server] its node that has the ports of each */
 };
 
 /* A step without axes. */
@@ -70,6 +77,11 @@ void workload_free(struct workload *w);
 
 /* Names are copied, and each once. WEFT_EINVAL: a size below 1, a name twice; WEFT_ELIMIT. */
 int workload_add_axis(struct workload *w, const char *name, int size, struct err *err);
+/* After the axes: servers of as many ranks as the expression has, with the ports of each at these
+ * of its nodes; both are copied. WEFT_EINVAL: an axis that is not of whole servers, or of whole
+ * parts of one; errors of topo_parse. */
+int workload_set_server(struct workload *w, const char *expr, const int *port_at,
+			struct err *err);
 /* After the axes. WEFT_EINVAL: no bytes, no axis or one that there is not, sends along other than
  * one axis or not within it; WEFT_EUNSUPPORTED: a collective with a root; WEFT_ELIMIT. */
 int workload_add_op(struct workload *w, const struct workload_op *op, struct err *err);
@@ -91,9 +103,14 @@ int workload_count(struct workload *w, const struct workload_step *s, struct err
 /* Product of the sizes of these axes. */
 int workload_ranks(const struct workload *w, uint32_t axes);
 #define WORKLOAD_ALL_AXES UINT32_MAX
+/* How many servers a group along these axes has ranks in. */
+int workload_servers(const struct workload *w, uint32_t axes);
 /* The ranks of the group of `axes` that rank r is in, in their order: out has room for
  * workload_ranks(w, axes). Returns r's position in it. */
 int workload_group(const struct workload *w, uint32_t axes, int r, int *out);
+/* Of that group, those at r's place in their servers, between which there are circuits: out has
+ * room for workload_servers(w, axes). Returns r's position in it. */
+int workload_rail(const struct workload *w, uint32_t axes, int r, int *out);
 
 /* ---- plans ---- */
 
@@ -198,7 +215,7 @@ void workload_plan_free(struct workload_plan *plan);
  * Errors of coll_make.
  */
 int workload_make_schedules(const struct workload *w, struct workload_plan *plan, struct err *err);
-/* The circuits of one group of an op under a light, for the caller to free. */
+/* The circuits of one rail of an op's group under a light, for the caller to free. */
 int workload_group_topo(const struct workload *w, const struct workload_light *l, int op,
 			struct topo **out, struct err *err);
 

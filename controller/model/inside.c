@@ -7,9 +7,11 @@
  * ports: those that `port-at` says, else the network cards of a kind of server
  * that is known by name, or the terminals of an expression, one after the other.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "controller/model/private.h"
+#include "lib/base/alloc.h"
 
 #define MAX_NODES 1024
 #define MAX_ARCS 65536
@@ -72,6 +74,30 @@ int model_inside(const char *inside, struct topo **out, struct err *err)
 
 	return !inside ? topo_from_arcs(1, NULL, 0, out, err)
 	       : server ? topo_parse(server->expr, out, NULL, err) : parse(inside, out, err);
+}
+
+const char *model_inside_expr(const char *inside)
+{
+	const struct server *server = find_server(inside);
+
+	return server ? server->expr : inside;
+}
+
+int model_nearest_ranks(const struct topo *inside, int node, int32_t *near)
+{
+	int32_t *dist = x_alloc((size_t)topo_n(inside), sizeof(*dist));
+	int n = 0;
+
+	topo_bfs(inside, node, dist);
+	for (int v = 0; v < topo_ranks(inside); v++) {
+		if (dist[v] >= 0 && (n == 0 || dist[v] <= dist[near[0]])) {
+			n = n > 0 && dist[v] == dist[near[0]] ? n : 0;
+			near[n++] = v;
+		}
+	}
+	near[0] = n > 0 ? near[0] : 0;
+	free(dist);
+	return n > 0 ? n : 1;
 }
 
 /* The nodes that have ports where no key says it: the network cards or the terminals in turn. */

@@ -389,6 +389,12 @@ void model_config_hash(const struct model_config *config, char hash[65]);
  * nodes or 65536 arcs; with topo_parse()'s column. O(nodes + arcs).
  */
 int model_inside(const char *inside, struct topo **out, struct err *err);
+/* It as an expression. */
+const char *model_inside_expr(const char *inside);
+/* The ranks that are nearest to a node inside a host, into near, which has room for all of them;
+ * itself where it is one. Of port k that is there the k-th is meant, from the first again after the
+ * last, unless all share it. Returns how many, at least 1. O(nodes + arcs). */
+int model_nearest_ranks(const struct topo *inside, int node, int32_t *near);
 /* GB/s in bits. */
 #define MODEL_INSIDE_BPS INT64_C(8000000000)
 

@@ -43,6 +43,69 @@ static void refuse_as(struct step_reader *s, struct conf_place at, const char *k
 
 /* ---- the mesh ---- */
 
+/* The node that the ports of each rank of a host are at; -1: of a rank without. False: of some they
+ * are at several. */
+static bool find_ports(const struct model_host *h, const struct topo *t, int *port_at)
+{
+	int32_t *near = x_alloc((size_t)topo_ranks(t), sizeof(*near));
+	bool ok = true;
+
+	memset(port_at, -1, (size_t)topo_ranks(t) * sizeof(*port_at));
+	for (int p = 0; p < h->n_ports; p++) {
+		int node = h->port_at[p], rank = near[p % model_nearest_ranks(t, node, near)];
+
+		ok = ok && (port_at[rank] < 0 || port_at[rank] == node);
+		port_at[rank] = node;
+	}
+	for (int r = 0; r < topo_ranks(t); r++) {
+		ok = ok && port_at[r] >= 0;
+	}
+	free(near);
+	return ok;
+}
+
+/* Hosts have equally many ranks, as many together as the mesh, and those inside are servers. */
+static void find_server(struct step_reader *s, const struct conf_node *map)
+{
+	const struct model_job *job = &s->e->job;
+	const struct model_host *hosts = s->b->hosts.v, *first = &hosts[job->hosts[0]];
+	int n = workload_ranks(s->w, WORKLOAD_ALL_AXES), ranks = first->ranks * job->n_hosts;
+	struct topo *t = NULL;
+	struct err err = { 0 };
+	int *port_at;
+
+	for (int i = 1; i < job->n_hosts; i++) {
+		const struct model_host *h = &hosts[job->hosts[i]];
+
+		if (h->ranks != first->ranks || !!h->inside != !!first->inside ||
+		    (h->inside && strcmp(h->inside, first->inside) != 0) ||
+		    (h->inside && (h->n_ports != first->n_ports ||
+				   memcmp(h->port_at, first->port_at,
+					  (size_t)h->n_ports * sizeof(*h->port_at)) != 0))) {
+			refuse(s, map->at, WEFT_EUNSUPPORTED, "a step of hosts that are not alike "
+			       "inside: %s and %s", first->name, h->name);
+			return;
+		}
+	}
+	if (n != ranks) {
+		refuse(s, map->at, WEFT_EINVAL, "mesh: of %d ranks, the job has %d %s", n, ranks,
+		       first->inside ? "of its hosts" : "hosts");
+		return;
+	}
+	if (!first->inside || model_inside(first->inside, &t, &err)) {
+		return;
+	}
+	port_at = x_alloc((size_t)topo_ranks(t), sizeof(*port_at));
+	if (!find_ports(first, t, port_at)) {
+		refuse(s, map->at, WEFT_EUNSUPPORTED, "a step of hosts whose ranks do not each "
+		       "have their ports at one place: %s", first->name);
+	} else if (workload_set_server(s->w, model_inside_expr(first->inside), port_at, &err)) {
+		refuse_as(s, map->at, "mesh", &err);
+	}
+	free(port_at);
+	topo_free(t);
+}
+
 static void read_mesh(struct step_reader *s)
 {
 	const struct conf_node *map = s->e->v[JOB_MESH].node;
@@ -59,10 +122,6 @@ static void read_mesh(struct step_reader *s)
 		} else if (workload_add_axis(s->w, k->text, atoi(text), &err)) {
 			refuse_as(s, k->at, "mesh", &err);
 		}
-	}
-	if (s->ok && s->e->ok && workload_ranks(s->w, WORKLOAD_ALL_AXES) != s->e->job.n_hosts) {
-		refuse(s, map->at, WEFT_EINVAL, "mesh: of %d ranks, the job has %d hosts",
-		       workload_ranks(s->w, WORKLOAD_ALL_AXES), s->e->job.n_hosts);
 	}
 }
 
@@ -428,6 +487,9 @@ void build_step(struct model_build *b, struct job_entry *e)
 	} else if (!read_groups(&s, list->node)) {
 		workload_free(s.w);
 		return;
+	}
+	if (s.ok && e->ok) {
+		find_server(&s, e->v[JOB_MESH].node ? e->v[JOB_MESH].node : list->node);
 	}
 	for (const struct conf_node *n = list->node->first; n && !b->r->stop; n = n->next) {
 		read_op(&s, n, ++nth);

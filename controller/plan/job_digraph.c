@@ -50,6 +50,27 @@ const struct model_host *plan_host_with_ranks(const struct model_fabric *f,
 	return NULL;
 }
 
+int plan_ranks_each(const struct model_job *job)
+{
+	return job->workload && job->workload->server ? topo_ranks(job->workload->server) : 1;
+}
+
+int plan_port_rank(const struct model_fabric *f, const struct model_job *job, int port)
+{
+	const struct model_host *h = &f->hosts[f->ports[port].host];
+	int32_t *near;
+	int n, rank;
+
+	if (plan_ranks_each(job) == 1) {
+		return 0;
+	}
+	near = x_alloc((size_t)plan_ranks_each(job), sizeof(*near));
+	n = model_nearest_ranks(job->workload->server, h->port_at[port - h->first_port], near);
+	rank = near[(port - h->first_port) % n];
+	free(near);
+	return rank;
+}
+
 /* Circuits for a topology that is given: its schedule has no transfers. */
 static int place_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
@@ -110,45 +131,28 @@ static int port_node(const struct digraph_host *h, int port)
 	return h->model->port_at ? h->model->port_at[port] : 0;
 }
 
-/* The terminals nearest to a port, into near. Returns how many. */
-static int nearest_ranks(const struct digraph_host *h, int port, int32_t *dist, int32_t *near)
-{
-	int n = 0;
-
-	topo_bfs(h->inside, port_node(h, port), dist);
-	for (int v = 0; v < topo_ranks(h->inside); v++) {
-		if (dist[v] >= 0 && (n == 0 || dist[v] <= dist[near[0]])) {
-			n = n > 0 && dist[v] == dist[near[0]] ? n : 0;
-			near[n++] = v;
-		}
-	}
-	near[0] = n > 0 ? near[0] : 0;
-	return n > 0 ? n : 1;
-}
-
 /* Of the terminals that are nearest to a port, port k has the k-th, from the first again after
  * the last: so the two GPUs on a PCIe switch have a card each. Where they are more than such
  * ports, all share each of these, as hosts behind a leaf switch do. */
 static void find_port_ranks(struct digraph_host *h)
 {
 	int n = topo_n(h->inside), n_ports = h->model->n_ports;
-	int32_t *dist = x_alloc((size_t)n, sizeof(*dist));
 	int32_t *near = x_alloc((size_t)n, sizeof(*near));
 	int *ports = x_new((size_t)n, sizeof(*ports));	/* by their first terminal */
 
 	for (int p = 0; p < n_ports; p++) {
-		nearest_ranks(h, p, dist, near);
+		model_nearest_ranks(h->inside, port_node(h, p), near);
 		ports[near[0]]++;
 	}
 	for (int p = 0; p < n_ports; p++) {
-		int count = nearest_ranks(h, p, dist, near), shared = count > ports[near[0]];
+		int count = model_nearest_ranks(h->inside, port_node(h, p), near);
+		int shared = count > ports[near[0]];
 
 		for (int i = 0; i < (shared ? count : 1); i++) {
 			vec_push(&h->ranks, near[shared ? i : p % count]);
 		}
 		h->first_rank[p + 1] = h->ranks.n;
 	}
-	free(dist);
 	free(near);
 	free(ports);
 }
@@ -604,7 +608,11 @@ static int place_nodes(const struct model_fabric *f, const struct plan_job *pj, 
 	int *host = x_new((size_t)n, sizeof(*host));
 	int rc = 0;
 
-	if (plan_host_with_ranks(f, job)) {
+	if (job->kind == MODEL_STEP) {
+		for (int i = 0; i < n; i++) {
+			host[i] = job->hosts[i / plan_ranks_each(job)];
+		}
+	} else if (plan_host_with_ranks(f, job)) {
 		rc = plan_node_hosts(f, pj->job, host, err);
 	} else if (job->kind == MODEL_CIRCUITS) {
 		for (int i = 0; i < n; i++) {

@@ -101,7 +101,7 @@ static int finish(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 	for (int i = 0; i < pj->n_circuits; i++) {
 		pj->n_moves += pj->circuits[i].moved;
 	}
-	if (!pj->is_ring && plan_host_with_ranks(f, &f->jobs[pj->job])) {
+	if (!pj->is_ring && !pj->step && plan_host_with_ranks(f, &f->jobs[pj->job])) {
 		rc = plan_server_schedule(ctx, pj, err);
 	}
 	if (rc == 0 && !pj->is_ring) {

@@ -184,6 +184,10 @@ int plan_place_job(const struct model_fabric *f, const struct plan_job *pj, cons
 /* The digraph without the dead arcs (NULL: a copy): the same nodes, the others in
  * their order, and limits as far as they have arcs. job_digraph.c */
 int plan_copy_alive(const struct topo *t, const bool *dead, struct topo **out, struct err *err);
+/* Nodes of a step's digraph in each host: the ranks inside; 1 of other jobs. job_digraph.c */
+int plan_ranks_each(const struct model_job *job);
+/* The place in its host of the rank of a step that a port is at; 0 of other jobs. job_digraph.c */
+int plan_port_rank(const struct model_fabric *f, const struct model_job *job, int port);
 /* The first host of the job that has ranks inside, or NULL. job_digraph.c */
 const struct model_host *plan_host_with_ranks(const struct model_fabric *f,
 					      const struct model_job *job);

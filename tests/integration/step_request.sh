@@ -66,7 +66,7 @@ wrong() {
 	expect 65 "$1" weft job request --count 8 --step "$T/bad.yaml"
 	has err "is refused" "$3"
 }
-wrong "a mesh of more ranks than hosts" 's/dp: 4/dp: 8/' "step: mesh: of 16 ranks, the job has 8 hosts"
+wrong "a mesh of more ranks than hosts" 's/dp: 4/dp: 8/' "step: mesh: of 16 ranks, the job has 8"
 wrong "an axis that there is not" 's/over: dp/over: tp/' "step:4:.*collectives: over: there is no axis 'tp'"
 wrong "a key of a job" 's/^light.*/topology: K(8)/' "step:7:1: 'topology' is no key of a training step"
 wrong "groups beside a mesh" 's/over: dp/groups: blocks of 4/' "step:4:.*sync: groups: only without a mesh"

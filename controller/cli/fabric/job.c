@@ -204,24 +204,23 @@ static int read_ports(const struct cli *c, Weft__V1__RequestJobRequest *q, char 
 	return r ? err_wrap(err, "--ports") : 0;
 }
 
-/* --step: a file, whose mesh says how many hosts unless options do (named: of --nodes). *text: the
- * caller's. */
-static int read_step(const struct cli *c, Weft__V1__RequestJobRequest *q, int named, char **text,
+/* --step: a file, whose mesh says how many ranks unless options do. *text: the caller's. */
+static int read_step(const struct cli *c, Weft__V1__RequestJobRequest *q, char **text,
 		     struct err *err)
 {
-	int ranks = named + q->count + q->ranks, r;
+	int ranks = q->ranks, r;
 	size_t len;
 
 	if (!cli_has(c, "step")) {
 		return (r = cli_need(c, "collective", err)) ? r : cli_need(c, "size", err);
 	}
-	if ((r = file_read(cli_opt(c, "step"), MODEL_MAX_TEXT, text, &len, err)) ||
-	    (r = model_check_step(*text, &ranks, err))) {
-		return r;
+	r = file_read(cli_opt(c, "step"), MODEL_MAX_TEXT, text, &len, err);
+	if (r == 0 && !cli_has(c, "nodes") && q->count == 0) {
+		r = model_check_step(*text, &ranks, err);
 	}
-	q->step = *text;
-	q->count = cli_has(c, "nodes") || q->count || q->ranks ? q->count : ranks;
-	return 0;
+	q->step = r ? q->step : *text;
+	q->ranks = ranks;
+	return r;
 }
 
 /* The hosts are named (--nodes, expanded here from gpu[00-03]) or counted
@@ -238,7 +237,7 @@ int cmd_job_request(struct cli *c, struct err *err)
 		err_wrap(err, "--nodes");
 		goto out;
 	}
-	if ((r = read_numbers(c, &q, err)) || (r = read_step(c, &q, n, &step, err))) {
+	if ((r = read_numbers(c, &q, err)) || (r = read_step(c, &q, &step, err))) {
 		goto out;
 	}
 	if (cli_has(c, "nodes") + (q.count > 0) + (q.ranks > 0) != 1) {

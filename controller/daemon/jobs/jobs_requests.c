@@ -194,11 +194,16 @@ static int check_places(const struct jobs *jobs,
 	return check_ports(f, q, err);
 }
 
-/* A training step has all that its collectives need, and is on as many hosts as its mesh. */
-static int check_step(const Weft__V1__RequestJobRequest *q, struct err *err)
+/* A training step has all that its collectives need, and hosts of as many ranks as its mesh. */
+static int check_step(const struct model_fabric *f, const Weft__V1__RequestJobRequest *q,
+		      struct err *err)
 {
-	const int hosts = q->n_nodes > 0 ? (int)q->n_nodes : q->count;
-	int ranks = hosts;
+	int asked = q->n_nodes > 0 ? 0 : q->ranks ? q->ranks : q->count, ranks;
+
+	for (size_t i = 0; i < q->n_nodes; i++) {
+		asked += f->hosts[model_find_host(f, q->nodes[i])].ranks;
+	}
+	ranks = asked;
 
 	if (q->collective[0] || q->size_bytes || q->topology[0] || q->algorithm[0] ||
 	    q->ring[0] || q->channels) {
@@ -209,8 +214,8 @@ static int check_step(const Weft__V1__RequestJobRequest *q, struct err *err)
 	if (model_check_step(q->step, &ranks, err)) {
 		return err->code;
 	}
-	return ranks == hosts ? 0 : err_set(err, WEFT_EINVAL, "step: mesh: of %d ranks, the job "
-					    "has %d hosts", ranks, hosts);
+	return ranks == asked ? 0 : err_set(err, WEFT_EINVAL, "step: mesh: of %d ranks, the job "
+					    "has %d", ranks, asked);
 }
 
 /* A collective: whether it could be, some time. */
@@ -227,10 +232,12 @@ static int check_collective(const struct jobs *jobs, const Weft__V1__RequestJobR
 	    (r = check_places(jobs, q, err))) {
 		return r;
 	}
-	if (q->step[0] ? check_step(q, err) : coll_kind_parse(q->collective, &kind, err)) {
-		return q->step[0] ? err->code : err_wrap(err, "collective");
+	if (q->step[0]) {
+		r = check_step(apply_fabric(jobs->env->apply), q, err);
+	} else if ((r = coll_kind_parse(q->collective, &kind, err))) {
+		err_wrap(err, "collective");
 	}
-	return job_check_ever(&j, err);
+	return r ? r : job_check_ever(&j, err);
 }
 
 /* Who does not wait for others is told at once that he would have to. Ports of jobs that wait are

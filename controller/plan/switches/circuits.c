@@ -45,7 +45,8 @@ struct circuit_work {
 	const struct plan_job *pj;
 	const struct topo *topo;
 	int n;			/* ranks */
-	int *rank_of;		/* [hosts] or -1 */
+	int *rank_at;		/* [ports] or -1 */
+	int each;		/* ranks of a host */
 	int n_sites;
 	int *site_device;
 	int *site_of;		/* [devices] or -1 */
@@ -106,10 +107,11 @@ static void add_site(struct circuit_work *w, int device)
  * the job alone, as the plan must. */
 static void find_ports_and_sites(struct circuit_work *w)
 {
-	for (int r = 0; r < w->n; r++) {
-		const struct model_host *h = &w->fabric->hosts[w->job->hosts[r]];
+	for (int i = 0; i < w->n / w->each; i++) {
+		const struct model_host *h = &w->fabric->hosts[w->job->hosts[i]];
 
 		for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+			w->rank_at[p] = i * w->each + plan_port_rank(w->fabric, w->job, p);
 			if (!plan_has_port(w->fabric, w->job, p)) {
 				continue;
 			}
@@ -255,8 +257,8 @@ static struct demand *demand_of(const struct circuit_work *w, int tx, int rx)
 	if (tx < 0 || rx < 0 || !w->tx_free[tx] || !w->rx_free[rx]) {
 		return NULL;
 	}
-	u = w->rank_of[w->fabric->ports[tx].host];
-	v = w->rank_of[w->fabric->ports[rx].host];
+	u = w->rank_at[tx];
+	v = w->rank_at[rx];
 	return u < 0 || v < 0 ? NULL : find_demand(w, u, v);
 }
 
@@ -440,7 +442,7 @@ static void restore_missing(struct circuit_work *w, int site, struct optics_xc x
  * there is one; -1 when all are in use. */
 static int pick_port(const struct circuit_work *w, int rank, int device, bool tx)
 {
-	const struct model_host *h = &w->fabric->hosts[w->job->hosts[rank]];
+	const struct model_host *h = &w->fabric->hosts[w->job->hosts[rank / w->each]];
 	const bool *is_free = tx ? w->tx_free : w->rx_free;
 	const bool *external = tx ? w->tx_external : w->rx_external;
 	int found = -1;
@@ -448,7 +450,8 @@ static int pick_port(const struct circuit_work *w, int rank, int device, bool tx
 	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
 		const struct model_port *port = &w->fabric->ports[p];
 
-		if (!is_free[p] || device != (tx ? port->tx_device : port->rx_device)) {
+		if (!is_free[p] || w->rank_at[p] != rank ||
+		    device != (tx ? port->tx_device : port->rx_device)) {
 			continue;
 		}
 		if (!external[p]) {
@@ -504,7 +507,7 @@ static int fill_site(struct circuit_work *w, int site, struct err *err)
 /* Free ports of a rank at a site, one way. */
 static int count_ports(const struct circuit_work *w, int rank, int site, bool tx)
 {
-	const struct model_host *h = &w->fabric->hosts[w->job->hosts[rank]];
+	const struct model_host *h = &w->fabric->hosts[w->job->hosts[rank / w->each]];
 	const bool *is_free = tx ? w->tx_free : w->rx_free;
 	int n = 0;
 
@@ -512,7 +515,7 @@ static int count_ports(const struct circuit_work *w, int rank, int site, bool tx
 		const struct model_port *port = &w->fabric->ports[p];
 		int device = tx ? port->tx_device : port->rx_device;
 
-		n += is_free[p] && device == w->site_device[site];
+		n += is_free[p] && w->rank_at[p] == rank && device == w->site_device[site];
 	}
 	return n;
 }
@@ -554,7 +557,7 @@ static int too_few_at_site(const struct circuit_work *w, int rank, int site, int
 
 	err_set(err, WEFT_EINFEASIBLE,
 		"%s needs %d circuits each way at %s, its ports there allow %d",
-		w->fabric->hosts[w->job->hosts[rank]].name, need, device, have);
+		w->fabric->hosts[w->job->hosts[rank / w->each]].name, need, device, have);
 	if (w->duplex) {
 		err_hint(err, "of an odd number of ports at one of several "
 			      "any-to-any switches one stays unused");
@@ -665,7 +668,7 @@ static int check_rest(const struct circuit_work *w, int site, int *out, int *in,
 			return err_set(err, WEFT_EINFEASIBLE,
 				       "the topology's arcs at %s cannot be "
 				       "spread over its %d switches",
-				       w->fabric->hosts[w->job->hosts[r]].name,
+				       w->fabric->hosts[w->job->hosts[r / w->each]].name,
 				       w->n_sites);
 		}
 	}
@@ -978,12 +981,12 @@ static void open_demands(struct circuit_work *w)
 static int too_few_ports(const struct circuit_work *w, int rank, bool tx, int need,
 			 int free_ports, struct err *err)
 {
-	const struct model_host *h = &w->fabric->hosts[w->job->hosts[rank]];
+	const struct model_host *h = &w->fabric->hosts[w->job->hosts[rank / w->each]];
 	const bool *external = tx ? w->tx_external : w->rx_external;
 	int held = 0, n = 0;
 
 	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
-		bool ours = plan_has_port(w->fabric, w->job, p);
+		bool ours = w->rank_at[p] == rank && plan_has_port(w->fabric, w->job, p);
 
 		n += ours;
 		held += ours && external[p];
@@ -1071,18 +1074,15 @@ static void work_init(struct circuit_work *w)
 {
 	const struct model_fabric *f = w->fabric;
 
-	w->rank_of = x_alloc(f->n_hosts + 1, sizeof(int));
+	w->rank_at = x_alloc(f->n_ports + 1, sizeof(int));
 	w->site_of = x_alloc(f->n_devices + 1, sizeof(int));
 	w->site_device = x_alloc(f->n_devices + 1, sizeof(int));
 	w->tx_free = x_new(f->n_ports + 1, sizeof(bool));
 	w->rx_free = x_new(f->n_ports + 1, sizeof(bool));
 	w->tx_external = x_new(f->n_ports + 1, sizeof(bool));
 	w->rx_external = x_new(f->n_ports + 1, sizeof(bool));
-	memset(w->rank_of, -1, f->n_hosts * sizeof(int));
+	memset(w->rank_at, -1, f->n_ports * sizeof(int));
 	memset(w->site_of, -1, f->n_devices * sizeof(int));
-	for (int r = 0; r < w->n; r++) {
-		w->rank_of[w->job->hosts[r]] = r;
-	}
 	find_ports_and_sites(w);
 }
 
@@ -1099,7 +1099,7 @@ static void work_tables(struct circuit_work *w)
 
 static void work_fini(struct circuit_work *w)
 {
-	free(w->rank_of);
+	free(w->rank_at);
 	free(w->site_of);
 	free(w->site_device);
 	free(w->tx_free);
@@ -1138,6 +1138,7 @@ int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 		.pj = pj,
 		.topo = coll_physical(pj->sched),
 		.n = coll_ranks(pj->sched),
+		.each = plan_ranks_each(&ctx->fabric->jobs[pj->job]),
 	};
 	int rc, most, n_adopted;
 

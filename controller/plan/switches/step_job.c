@@ -13,37 +13,44 @@
 #include "lib/base/alloc.h"
 
 /* Ports of a rank with fibres both ways, and whether any circuit is duplex. WEFT_EUNSUPPORTED where
- * hosts have unlike ports or rates. */
+ * ranks have unlike ports or rates. */
 static int count_ports(const struct model_fabric *f, const struct model_job *job,
 		       struct workload_params *p, struct err *err)
 {
-	for (int r = 0; r < job->n_hosts; r++) {
-		const struct model_host *h = &f->hosts[job->hosts[r]];
-		int n = 0;
+	const int each = plan_ranks_each(job);
+	int *n = x_new((size_t)each, sizeof(*n)), rc = 0;
 
-		for (int i = h->first_port; i < h->first_port + h->n_ports; i++) {
+	for (int h = 0; h < job->n_hosts && !rc; h++) {
+		const struct model_host *host = &f->hosts[job->hosts[h]];
+
+		memset(n, 0, (size_t)each * sizeof(*n));
+		for (int i = host->first_port; i < host->first_port + host->n_ports && !rc; i++) {
 			const struct model_port *port = &f->ports[i];
 
 			if (!plan_has_port(f, job, i) || port->tx_device < 0 ||
 			    port->rx_device < 0) {
 				continue;
 			}
-			n++;
+			n[plan_port_rank(f, job, i)]++;
 			p->both |= f->devices[port->tx_device].any_to_any;
 			p->link_bps = p->link_bps ? p->link_bps : port->rate_bps;
 			if (port->rate_bps != p->link_bps) {
-				return err_set(err, WEFT_EUNSUPPORTED, "a step, where port %s has "
-					       "another rate than others", port->name);
+				rc = err_set(err, WEFT_EUNSUPPORTED, "a step, where port %s has "
+					     "another rate than others", port->name);
 			}
 		}
-		if (r > 0 && n != p->ports) {
-			return err_set(err, WEFT_EUNSUPPORTED, "a step, where %s has %d ports and "
-				       "%s %d", h->name, n, f->hosts[job->hosts[0]].name,
-				       p->ports);
+		p->ports = h > 0 ? p->ports : n[0];
+		for (int r = 0; r < each && !rc; r++) {
+			if (n[r] != p->ports) {
+				rc = err_set(err, WEFT_EUNSUPPORTED, "a step, where %s has %d "
+					     "ports%s and %s %d", host->name, n[r],
+					     each > 1 ? " at a rank" : "",
+					     f->hosts[job->hosts[0]].name, p->ports);
+			}
 		}
-		p->ports = n;
 	}
-	return 0;
+	free(n);
+	return rc;
 }
 
 /* "tp: C(8,{1,2}), pp+1: 1 port", as people read the light. */
@@ -107,9 +114,6 @@ int plan_step_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *er
 	char *recorded = NULL;
 	int rc;
 
-	if (plan_host_with_ranks(f, job)) {
-		return err_set(err, WEFT_EUNSUPPORTED, "a step of hosts with ranks inside");
-	}
 	if (job->light == MODEL_LIGHT_BY_COLLECTIVE) {
 		p.change_ns = plan_light_change_ns(ctx, job);
 		recorded = recorded_light(ctx, pj, &p);

@@ -154,11 +154,6 @@ static void unlike_hosts(void **state)
 		"fibres:\n  - { from: 'h[0-6].p[0-3]', to: 'ocs0.[1-28]' }\n"
 		"  - { from: 's.p[0-2]', to: 'ocs0.[29-31]' }\n" STEP("all", "", TWO), NULL,
 		WEFT_EUNSUPPORTED, "job j: a step, where s has 3 ports and h0 4");
-	refused("weft: 1\nfabric: t\nhosts:\n"
-		"  - { name: 'h[0-7]', ports: 'p[0-3]', rate: 100Gbps, inside: dgx-a100 }\n"
-		"switches:\n  - { name: ocs0, size: 32x32, driver: sim }\n"
-		"fibres:\n  - { from: 'h[0-7].p[0-3]', to: 'ocs0.[1-32]' }\n" STEP("all", "", TWO),
-		NULL, WEFT_EUNSUPPORTED, "job j: a step of hosts with ranks inside");
 }
 
 int main(void)
