@@ -66,6 +66,7 @@ static void drop(struct coll_made *one)
 {
 	coll_free(one->sched);
 	coll_free(one->logical);
+	mcf_free(one->flow);
 }
 
 int make_offer_batches(const struct coll_make_query *q, struct coll_made *one,
@@ -103,15 +104,17 @@ int make_offer_batches(const struct coll_make_query *q, struct coll_made *one,
 int make_offer_overlapped(const struct coll_make_query *q, struct coll_made *one, int64_t most,
 			  struct coll_made *best, struct err *err)
 {
-	struct coll_made parts = { .algorithm = one->algorithm };
+	struct coll_made parts = { .algorithm = one->algorithm, .pairs = one->pairs };
 	int64_t n;
 	double ns;
 	int rc;
 
 	coll_xfers(one->sched, &n);
+	most = n > 0 ? most / n : 1;
+	most = most > COLL_MAX_CHUNKS / coll_chunks(one->sched)
+		       ? COLL_MAX_CHUNKS / coll_chunks(one->sched) : most;
 	(void)((rc = make_embed(q, one, err)) ||
-	       (rc = count_batches(q, one->sched, n > 0 ? (int)(most / n) : 1, &parts.batches, &ns,
-				   err)));
+	       (rc = count_batches(q, one->sched, (int)most, &parts.batches, &ns, err)));
 	if (rc || (!q->algorithm && best->sched && ns >= (double)best->time_ns)) {
 		drop(one);
 		return rc;
@@ -119,6 +122,8 @@ int make_offer_overlapped(const struct coll_make_query *q, struct coll_made *one
 	if (parts.batches == 1) {
 		return make_offer(q, one, best, err);
 	}
+	parts.flow = one->flow;
+	one->flow = NULL;
 	rc = make_batches(one, &parts, err);
 	drop(one);
 	return rc ? rc : make_offer(q, &parts, best, err);

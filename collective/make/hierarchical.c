@@ -77,8 +77,7 @@ static int32_t find_root(int32_t *parent, int32_t u)
 	return u;
 }
 
-/* group[rank]: ranks that arcs of at least this capacity join. Returns how many. */
-static int join_ranks(const struct topo *t, int64_t cap, int32_t *group)
+int make_join_ranks(const struct topo *t, int64_t cap, int32_t *group)
 {
 	int n = topo_ranks(t), groups = 0;
 	int32_t *parent = x_alloc((size_t)n, sizeof(*parent));
@@ -88,9 +87,10 @@ static int join_ranks(const struct topo *t, int64_t cap, int32_t *group)
 	}
 	for (int a = 0; a < topo_m(t); a++) {
 		const struct topo_arc *arc = topo_arc(t, a);
-		int32_t u = find_root(parent, arc->src), v = find_root(parent, arc->dst);
 
-		if (arc->cap >= cap) {
+		if (arc->cap >= cap && arc->src < n && arc->dst < n) {
+			int32_t u = find_root(parent, arc->src), v = find_root(parent, arc->dst);
+
 			parent[u > v ? u : v] = u > v ? v : u;
 		}
 	}
@@ -153,7 +153,7 @@ static bool find_groups(struct hierarchy *h)
 	for (int a = 0; a < m && found < h->width && tried < MAX_WIDTHS; a++) {
 		if (a + 1 == m || caps[a + 1] != caps[a]) {
 			h->min_cap = caps[a];
-			h->n_groups = join_ranks(h->t, caps[a], h->group);
+			h->n_groups = make_join_ranks(h->t, caps[a], h->group);
 			found += are_alike(h) && h->n_groups != groups;
 			groups = h->n_groups;
 			tried++;

@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All-to-all: from a flow, from paths that are searched for, or from a flow over steps. */
+/*
+ * All-to-all: from a flow, from paths that are searched for, or from a flow over steps.
+ *
+ * A flow divides at will, and its rate bounds all others, but it takes many steps and chunks;
+ * single paths take few. A flow over steps is best where it is small enough to be solved. In a
+ * fabric loads are known only once a schedule is embedded: there batches even out its steps.
+ */
 #include <math.h>
+#include <stdlib.h>
 
 #include "collective/make/private.h"
+#include "lib/base/alloc.h"
 
 /* Ranks up to which "auto" tries paths beside the flow's, and columns of a flow over steps: with
  * more, making them takes longer than what they may gain is worth. */
 #define MAX_SEARCHED 64
 #define MAX_SHORTEST 256
 #define MAX_STEP_COLUMNS 8192
+
+/* Transfers of batches. */
+#define MAX_BATCHED (1 << 18)
 
 /* What a step takes beside its load, and a shard to cross a link. q has a cost. */
 static double fixed_ns(const struct coll_make_query *q)
@@ -126,7 +137,9 @@ int make_by_flow(const struct coll_make_query *q, const struct coll_algorithm *s
 	if (best->sched && best->pairs.info.flow.bound > one.pairs.info.flow.bound) {
 		one.pairs.info.flow = best->pairs.info.flow;
 	}
-	return make_offer(q, &one, best, err);
+	return q->fabric && !q->algorithm && !q->pairs.demands
+		       ? make_offer_overlapped(q, &one, MAX_BATCHED, best, err)
+		       : make_offer(q, &one, best, err);
 }
 
 /* Of "auto", for up to so many ranks. The flow behind paths of pairs only says when their search
@@ -147,11 +160,58 @@ static int make_by_paths(const struct coll_make_query *q, const struct coll_algo
 	return 0;
 }
 
-/* Paths that are searched for pair by pair; "auto" for few ranks only. */
+static bool has_arc(const struct topo *t, int u, int v)
+{
+	int first, end = topo_out(t, u, &first) + first;
+
+	while (first < end && topo_arc(t, first)->dst != v) {
+		first++;
+	}
+	return first < end;
+}
+
+/* What ranks see without what goes over switches between those of a box, which links of their own
+ * join: these switches are for what leaves it. NULL: no such boxes. */
+static int see_boxes(const struct coll_make_query *q, struct topo **out, struct err *err)
+{
+	int n = topo_ranks(q->topo), rc = topo_new(n, out, err);
+	int32_t *box = x_alloc((size_t)n, sizeof(*box));
+	int boxes = make_join_ranks(q->fabric->topo, 0, box);
+
+	for (int a = 0; a < topo_m(q->topo) && !rc; a++) {
+		const struct topo_arc *arc = topo_arc(q->topo, a);
+
+		if (box[arc->src] != box[arc->dst] ||
+		    has_arc(q->fabric->topo, arc->src, arc->dst)) {
+			rc = topo_add_arc_like(*out, arc->src, arc->dst, arc, err);
+		}
+	}
+	free(box);
+	if (rc || boxes == 1 || boxes == n) {
+		topo_free(*out);
+		*out = NULL;
+		return rc;
+	}
+	topo_freeze(*out);
+	return 0;
+}
+
+/* Paths that are searched for pair by pair; "auto" for few ranks only, and within boxes, too. */
 int make_by_searched(const struct coll_make_query *q, const struct coll_algorithm *self,
 		     struct coll_made *best, struct err *err)
 {
-	return make_by_paths(q, self, MAX_SEARCHED, best, err);
+	struct coll_make_query how = *q;
+	struct topo *boxes = NULL;
+	int rc = make_by_paths(q, self, MAX_SEARCHED, best, err);
+
+	if (rc || q->algorithm || !q->fabric || self->paths != MCF_PATHS_SINGLE ||
+	    (rc = see_boxes(q, &boxes, err)) || !boxes) {
+		return rc;
+	}
+	how.topo = boxes;
+	rc = make_by_paths(&how, self, MAX_SEARCHED, best, err);
+	topo_free(boxes);
+	return rc;
 }
 
 int make_by_shortest(const struct coll_make_query *q, const struct coll_algorithm *self,

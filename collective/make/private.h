@@ -56,6 +56,9 @@ int make_offer_batches(const struct coll_make_query *q, struct coll_made *one,
 int make_offer_overlapped(const struct coll_make_query *q, struct coll_made *one, int64_t most,
 			  struct coll_made *best, struct err *err);
 
+/* group[rank]: ranks that arcs of at least this capacity join. Returns how many. O(arcs). */
+int make_join_ranks(const struct topo *t, int64_t cap, int32_t *group);
+
 /* Whether the best so far is above its bound, and others are no larger. */
 bool make_is_above(const struct coll_make_query *q, const struct coll_made *best);
 

@@ -102,11 +102,48 @@ static void of_the_flow(void **state)
 	}
 }
 
+/* Two boxes, each a ring of eight, behind a switch that is much thinner: messages stay in their box
+ * where they can, and those that leave it are in batches, so that the switch never rests. */
+static void boxes_behind_a_switch(void **state)
+{
+	const struct coll_cost cost = { .alpha_ns = 500, .link_bps = INT64_C(8000000000),
+					.size_bytes = 256 << 20 };
+	struct coll_fabric f = { .name = "fabric" };
+	struct coll_make_query q = coll_make_job(COLL_ALLTOALL, NULL, NULL, &cost);
+	struct topo *seen = NULL;
+	struct coll_made m;
+	struct err err = { 0 };
+
+	(void)state;
+	must(topo_new(17, &f.topo, &err), &err);
+	topo_set_node(f.topo, 16, TOPO_SWITCH, 0);
+	for (int u = 0; u < 16; u++) {
+		int next = u / 8 * 8 + (u + 1) % 8;
+
+		must(topo_add_arc(f.topo, u, next, 50, 0, &err), &err);
+		must(topo_add_arc(f.topo, next, u, 50, 0, &err), &err);
+		must(topo_add_arc(f.topo, u, 16, 16, 0, &err), &err);
+		must(topo_add_arc(f.topo, 16, u, 16, 0, &err), &err);
+	}
+	topo_freeze(f.topo);
+	must(coll_terminals_see(f.topo, &seen, &err), &err);
+	q.topo = seen;
+	q.fabric = &f;
+	q.physical = f.topo;
+	must(coll_make(&q, &m, &err), &err);
+	if (m.time_ns * 100 > m.bound_ns * 102) {
+		fail_msg("%lld ns of %lld", (long long)m.time_ns, (long long)m.bound_ns);
+	}
+	coll_made_fini(&m);
+	topo_free(seen);
+	topo_free(f.topo);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(never_above), cmocka_unit_test(boxes),
-		cmocka_unit_test(of_the_flow),
+		cmocka_unit_test(of_the_flow), cmocka_unit_test(boxes_behind_a_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
