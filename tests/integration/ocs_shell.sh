@@ -62,6 +62,31 @@ tap "  leaves what was to make way for it"
 control ocs0 clear >/dev/null
 expect 0 "its circuits" login bed "show ocs cross-connect config"
 has out "  with that" '^11A-3B'
+
+# A script that looks meanwhile takes neither for stale.
+control ocs0 "fault slow=200" >/dev/null
+is_now() { # STATE
+	weft job list --format json bed-13A-ocs0 | jq -e --arg s "$1" '.jobs[-1].state == $s'
+}
+login bed "config ocs cross-connect add 13A-4B" >"$T/added" 2>&1 &
+PID[add]=$!
+wait_for 10 is_now starting
+expect 0 "while one is being made" login bed "show ocs cross-connect config"
+has out "  it is configured" '^13A-4B'
+wait "${PID[add]}"
+unset 'PID[add]'
+login bed "config ocs cross-connect delete 13A-4B" >"$T/deleted" 2>&1 &
+PID[del]=$!
+wait_for 10 is_now ending
+expect 0 "while it is being deleted" login bed "show ocs cross-connect config"
+! grep '^13A-4B' "$T/out"
+tap "  it is not configured any more"
+expect 0 "and the other table" login bed "show ocs cross-connect status"
+has out "  has it" '^13A-4B'
+wait "${PID[del]}"
+unset 'PID[del]'
+control ocs0 clear >/dev/null
+
 for bad in "" "sh" "show version; reboot" "show ocs cross-connect config; id" "config ocs cross-connect add 9A-3B;id" \
 	"config ocs cross-connect add \$(id) update" "config ocs cross-connect add 1A-2B overwrite" "config ocs cross-connect add 1A-2A" \
 	"config ocs cross-connect add 1A-2B update now" "config ocs cross-connect delete" "sudo" "config reload -y"; do

@@ -86,34 +86,42 @@ static bool has(Weft__V1__Circuit *const *v, size_t n, int in, int out)
 	return found;
 }
 
-static void put_row(struct buf *b, const Weft__V1__Circuit *x, const char *state)
+static void put_row(struct buf *b, int in, int out, const char *state)
 {
-	buf_printf(b, "%dA-%dB  %dA  %dB", x->in, x->out, x->in, x->out);
+	buf_printf(b, "%dA-%dB  %dA  %dB", in, out, in, out);
 	buf_printf(b, state ? "  %s  %s\n" : "\n", state, state);
 }
 
-/* What is there, and with the configuration what is meant to be. */
-static int show(struct ocs_shell *s, bool status, struct err *err)
+static int list_jobs(struct ocs_shell *s, const char *name, const char *port,
+		     Weft__V1__ListJobsResponse **out, struct err *err)
+{
+	Weft__V1__ListJobsRequest q = WEFT__V1__LIST_JOBS_REQUEST__INIT;
+	ProtobufCMessage *answer = NULL;
+	int r;
+
+	q.name = (char *)name;
+	q.port = (char *)port;
+	r = cli_unary(s->c, JOBS_METHOD("ListJobs"), &q.base,
+		      &weft__v1__list_jobs_response__descriptor, CLI_CALL_MS, &answer, err);
+	*out = (Weft__V1__ListJobsResponse *)answer;
+	return r;
+}
+
+static int show_status(struct ocs_shell *s, struct err *err)
 {
 	Weft__V1__StatusResponse *m = NULL;
 	const Weft__V1__DeviceState *d = NULL;
 	struct buf b = { 0 };
 	int r = read_switch(s, &m, &d, err);
 
-	buf_str(&b, status ? "id  a_side  b_side  a_side_status  b_side_status\n"
-			     "--  ------  ------  -------------  -------------\n"
-			   : "id  a_side  b_side\n--  ------  ------\n");
+	buf_str(&b, "id  a_side  b_side  a_side_status  b_side_status\n"
+		    "--  ------  ------  -------------  -------------\n");
 	for (size_t i = 0; r == 0 && i < d->n_read; i++) {
 		const Weft__V1__Circuit *x = d->read[i];
 		const char *state = x->signal && x->signal->state[0] ? x->signal->state : "tuned";
 
 		state = has(d->dark, d->n_dark, x->in, x->out) ? "failed" : state;
-		put_row(&b, x, status ? state : NULL);
-	}
-	for (size_t i = 0; r == 0 && !status && i < d->n_missing; i++) {
-		if (!has(d->read, d->n_read, d->missing[i]->in, d->missing[i]->out)) {
-			put_row(&b, d->missing[i], NULL);
-		}
+		put_row(&b, x->in, x->out, state);
 	}
 	rpc_free_message(m ? &m->base : NULL);
 	r = r == 0 ? cli_print_bytes(buf_cstr(&b), b.len, err) : r;
@@ -121,14 +129,86 @@ static int show(struct ocs_shell *s, bool status, struct err *err)
 	return r;
 }
 
-static int show_config(struct ocs_shell *s, struct err *err)
+static bool is_own(const struct ocs_shell *s, const char *name)
 {
-	return show(s, false, err);
+	const size_t len = strlen(s->group);
+
+	return strncmp(name, s->group, len) == 0 && name[len] == '-';
 }
 
-static int show_status(struct ocs_shell *s, struct err *err)
+/* A job that has its circuits soon: what the login asked for while weftd was away, too. */
+static bool begins(const struct ocs_shell *s, const Weft__V1__Job *j)
 {
-	return show(s, true, err);
+	return j->state == WEFT__V1__JOB_STATE__JOB_STATE_STARTING ||
+	       (j->state == WEFT__V1__JOB_STATE__JOB_STATE_QUEUED && is_own(s, j->name));
+}
+
+/* Whether the circuit goes: it is not configured any more. */
+static bool is_going(const struct ocs_shell *s, const Weft__V1__ListJobsResponse *m, int in,
+		     int out)
+{
+	bool ends = false, stays = false;
+
+	for (size_t i = 0; i < m->n_jobs; i++) {
+		const Weft__V1__Job *j = m->jobs[i];
+
+		for (size_t k = 0; k < j->n_circuits; k++) {
+			const Weft__V1__CircuitState *x = j->circuits[k];
+			const bool is = x->in == in && x->out == out &&
+					strcmp(x->device, s->name) == 0;
+
+			ends = ends || (is && j->state == WEFT__V1__JOB_STATE__JOB_STATE_ENDING);
+			stays = stays || (is && begins(s, j));
+		}
+	}
+	return ends && !stays;
+}
+
+static void put_beginning(const struct ocs_shell *s, const Weft__V1__Job *j,
+			  const Weft__V1__DeviceState *d, struct buf *b)
+{
+	for (size_t k = 0; k < j->n_circuits && begins(s, j); k++) {
+		const Weft__V1__CircuitState *x = j->circuits[k];
+
+		if (strcmp(x->device, s->name) == 0 && !has(d->read, d->n_read, x->in, x->out) &&
+		    !has(d->missing, d->n_missing, x->in, x->out)) {
+			put_row(b, x->in, x->out, NULL);
+		}
+	}
+}
+
+/* What is there and what is meant to be, as soon as it is asked for and no longer than that: a
+ * script that sees a circuit in the other table only takes it for stale, and deletes it. */
+static int show_config(struct ocs_shell *s, struct err *err)
+{
+	Weft__V1__StatusResponse *m = NULL;
+	Weft__V1__ListJobsResponse *jobs = NULL;
+	const Weft__V1__DeviceState *d = NULL;
+	struct buf b = { 0 };
+	int r = read_switch(s, &m, &d, err);
+
+	r = r == 0 ? list_jobs(s, "", "", &jobs, err) : r;
+	buf_str(&b, "id  a_side  b_side\n--  ------  ------\n");
+	for (size_t i = 0; r == 0 && i < d->n_read; i++) {
+		if (!is_going(s, jobs, d->read[i]->in, d->read[i]->out)) {
+			put_row(&b, d->read[i]->in, d->read[i]->out, NULL);
+		}
+	}
+	for (size_t i = 0; r == 0 && i < d->n_missing; i++) {
+		const int in = d->missing[i]->in, out = d->missing[i]->out;
+
+		if (!has(d->read, d->n_read, in, out) && !is_going(s, jobs, in, out)) {
+			put_row(&b, in, out, NULL);
+		}
+	}
+	for (size_t i = 0; r == 0 && i < jobs->n_jobs; i++) {
+		put_beginning(s, jobs->jobs[i], d, &b);
+	}
+	rpc_free_message(jobs ? &jobs->base : NULL);
+	rpc_free_message(m ? &m->base : NULL);
+	r = r == 0 ? cli_print_bytes(buf_cstr(&b), b.len, err) : r;
+	buf_fini(&b);
+	return r;
 }
 
 /* ---- config -------------------------------------------------------------- */
@@ -148,21 +228,6 @@ static int read_pair(const char *text, int *in, int *out, struct err *err)
 	*in = a == 'A' ? first : second;
 	*out = a == 'A' ? second : first;
 	return 0;
-}
-
-static int list_jobs(struct ocs_shell *s, const char *name, const char *port,
-		     Weft__V1__ListJobsResponse **out, struct err *err)
-{
-	Weft__V1__ListJobsRequest q = WEFT__V1__LIST_JOBS_REQUEST__INIT;
-	ProtobufCMessage *answer = NULL;
-	int r;
-
-	q.name = (char *)name;
-	q.port = (char *)port;
-	r = cli_unary(s->c, JOBS_METHOD("ListJobs"), &q.base,
-		      &weft__v1__list_jobs_response__descriptor, CLI_CALL_MS, &answer, err);
-	*out = (Weft__V1__ListJobsResponse *)answer;
-	return r;
 }
 
 static int release(struct ocs_shell *s, const char *name, struct err *err)
@@ -201,7 +266,6 @@ static bool leads_to(const Weft__V1__Job *j, const char *port)
 static void find_own(struct ocs_shell *s, int out, char found[CONF_MAX_NAME + 1])
 {
 	Weft__V1__ListJobsResponse *m = NULL;
-	const size_t len = strlen(s->group);
 	char end[2 * CONF_MAX_NAME];
 	const int r = list_jobs(s, "", end_of(s, "out", out, end), &m, &(struct err){ 0 });
 
@@ -210,8 +274,8 @@ static void find_own(struct ocs_shell *s, int out, char found[CONF_MAX_NAME + 1]
 		const char *name = m->jobs[i]->name;
 		char own[CONF_MAX_NAME + 1];
 
-		if (strncmp(name, s->group, len) == 0 && name[len] == '-' &&
-		    strcmp(name, name_of(s, atoi(name + len + 1), own)) == 0 &&
+		if (is_own(s, name) &&
+		    strcmp(name, name_of(s, atoi(name + strlen(s->group) + 1), own)) == 0 &&
 		    leads_to(m->jobs[i], m->port)) {
 			snprintf(found, CONF_MAX_NAME + 1, "%s", name);
 		}

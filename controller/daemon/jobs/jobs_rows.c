@@ -60,9 +60,6 @@ static bool read_lane(const struct job *j, const struct model_fabric *f, int a, 
 	const struct drv_xc *x = find_light(j, f, a, z, &level);
 	const bool listed = x && (row->m.simplex || find_light(j, f, z, a, &level));
 
-	row->m.device = f->devices[device].name;
-	row->m.in = f->ports[a].tx_port + 1;
-	row->m.out = f->ports[z].rx_port + 1;
 	row->m.proof = msg_proof(level);
 	row->m.problem = (char *)(level > APPLY_UNVERIFIED ? "" :
 				  !d->reachable ? "is not known, as its device does not answer" :
@@ -95,12 +92,19 @@ static bool circuit_row_init(struct circuit_row *row, const struct job *j, size_
 	row->m.from = c->from;
 	row->m.to = c->to;
 	row->m.simplex = c->simplex;
-	if (!f || j->s.state != STORE_JOB_RUNNING ||
-	    model_find_port(f, c->from, &a, &lanes, NULL) ||
+	if (!f || !job_lives(j) || model_find_port(f, c->from, &a, &lanes, NULL) ||
 	    model_find_port(f, c->to, &z, &more, NULL)) {
 		return true;
 	}
-	if (f->ports[a].tx_device != f->ports[z].rx_device) {
+	if (f->ports[a].tx_device >= 0 && f->ports[a].tx_device == f->ports[z].rx_device) {
+		row->m.device = f->devices[f->ports[a].tx_device].name;
+		row->m.in = f->ports[a].tx_port + 1;
+		row->m.out = f->ports[z].rx_port + 1;
+	}
+	if (j->s.state != STORE_JOB_RUNNING) {
+		return true;
+	}
+	if (!row->m.device[0]) {
 		read_crossing(j, row);
 		return j->rate >= 1;
 	}
