@@ -29,7 +29,7 @@
 	{ 0, "retune", "TIME", "of each change of light between steps, where alpha does not " \
 	  "include it (default: 0)", NULL }
 #define EXPORTS \
-	"json proto msccl-xml rccl-xml mscclpp-json " \
+	"json proto msccl-xml rccl-xml mscclpp-json chakra " \
 	"routes-json routes-proto"
 
 /* The options of one collective are refused with the others: check_options()
@@ -152,6 +152,7 @@ static const struct cli_option export_options[] = {
 	  "(all-to-all always is)", NULL },
 	{ 0, "fit", NULL, "fewer chunks a shard when the runtime's limits "
 	  "allow no more", NULL },
+	{ 0, "size", "SIZE", "chakra: of the whole vector", NULL },
 	{ 0, "protocol", "NAMES", "MSCCL: of a file (default: simple), or what a folder's may "
 	  "have (default: ll,simple)", "simple ll ll128 ll,simple ll,ll128,simple" },
 	{ 0, "instances", "K|auto", "MSCCL: copies side by side (default: 1; of a folder: auto)",
@@ -159,7 +160,8 @@ static const struct cli_option export_options[] = {
 	{ 0, "threadblocks", "N", "MSCCL: at most N a rank (default: the runtime's limit, and 64 "
 	  "for what only makes it faster)", NULL },
 	{ 0, "link-bandwidth", "RATE", "MSCCL: of a link, to choose by (default: 400Gbps)", NULL },
-	OUTPUT("file, or for MSCCL a folder of several by size (default: standard output)"),
+	OUTPUT("file, or for MSCCL a folder of several by size (default: standard output); chakra: "
+	       "what names of files begin with"),
 	END,
 };
 

@@ -10,12 +10,15 @@
  * that is written (--fit) or the error says what it would cost. Nothing is
  * written that was not replayed first.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "collective/bfb/bfb.h"
 #include "controller/cli/core/private.h"
 #include "controller/cli/schedules/programs.h"
+#include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
+#include "runtime/lower/chakra.h"
 #include "runtime/mscclpp/mscclpp.h"
 
 #define FRACTION 256
@@ -150,7 +153,7 @@ static const struct {
 } formats[] = {
 	{ "json", "any schedule" }, { "proto", "any schedule" },
 	{ "msccl-xml", "MSCCL" }, { "rccl-xml", "MSCCL within RCCL" },
-	{ "mscclpp-json", "MSCCL++" },
+	{ "mscclpp-json", "MSCCL++" }, { "chakra", "ASTRA-sim" },
 	{ "routes-json", "routes of an all-to-all" }, { "routes-proto", "routes of an all-to-all" },
 };
 
@@ -202,7 +205,7 @@ int cli_check_format(const char *to, bool routes, struct err *err)
 		err_hint(err, "did you mean %s?", meant);
 	} else if (!nearest_hint(&near, err)) {
 		err_hint(err, "expected %sroutes-json or routes-proto", routes ? "" :
-			 "json, proto, msccl-xml, rccl-xml, mscclpp-json, ");
+			 "json, proto, msccl-xml, rccl-xml, mscclpp-json, chakra, ");
 	}
 	return err->code;
 }
@@ -256,6 +259,31 @@ static int write_programs(const struct cli *c, const struct coll_sched *s,
 	return r;
 }
 
+/* PATH.0.et and on, a file for each rank. */
+static int write_chakra(const struct cli *c, const struct coll_sched *s, const char *path,
+			struct err *err)
+{
+	struct buf *files = x_new((size_t)coll_ranks(s), sizeof(*files));
+	int64_t bytes = 0;
+	int r;
+
+	(void)((r = cli_need(c, "output", err)) || (r = cli_need(c, "size", err)) ||
+	       (r = cli_opt_unit(c, "size", UNIT_BYTES, &bytes, err)) ||
+	       (r = lower_chakra(s, bytes, files, err)));
+	for (int i = 0; i < coll_ranks(s); i++) {
+		struct buf name = { 0 };
+
+		buf_printf(&name, "%s.%d.et", path, i);
+		if (r == 0) {
+			r = cli_write_data(buf_cstr(&name), &files[i], err);
+		}
+		buf_fini(&name);
+		buf_fini(&files[i]);
+	}
+	free(files);
+	return r;
+}
+
 /* path: -o, or NULL. max_layers is for route tables; 0: as many as it takes. */
 static int write_as(const struct cli *c, const struct coll_sched *s, const char *to, int max_layers,
 		    const char *path, struct err *err)
@@ -266,6 +294,9 @@ static int write_as(const struct cli *c, const struct coll_sched *s, const char 
 
 	if (runtime && runtime->dialect >= 0) {
 		return write_programs(c, s, runtime, path, err);
+	}
+	if (strcmp(to, "chakra") == 0) {
+		return write_chakra(c, s, path, err);
 	}
 	r = serialize(c, s, to, max_layers, &b, err);
 	if (r == 0) {
@@ -311,6 +342,9 @@ static int read_format(const struct cli *c, const char *path,
 	if (r == 0 && cli_has(c, "fit") && !runtime_of(*to)) {
 		r = err_set(err, WEFT_EUSAGE, "--fit is for --to of a runtime "
 			    "with limits, such as msccl-xml");
+	}
+	if (r == 0 && cli_has(c, "size") && strcmp(*to, "chakra") != 0) {
+		r = err_set(err, WEFT_EUSAGE, "--size is for --to chakra");
 	}
 	if (r == 0 && cli_has(c, "out-of-place") && strcmp(*to, "mscclpp-json") != 0) {
 		r = err_set(err, WEFT_EUSAGE, "--out-of-place is for --to mscclpp-json");
