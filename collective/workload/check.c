@@ -140,7 +140,7 @@ static int time_of(const struct workload *w, const struct workload_plan *plan,
 	const struct workload_params *p = &plan->params;
 	const struct workload_op *op = &w->ops.v[use->op];
 	struct coll_cost cost = { .alpha_ns = p->alpha_ns, .link_bps = unit_bps,
-				  .size_bytes = op->bytes };
+				  .size_bytes = use->max_bytes };
 	struct coll_report report;
 	int64_t whole, bound;
 	int rc;
@@ -150,7 +150,7 @@ static int time_of(const struct workload *w, const struct workload_plan *plan,
 		int *ranks = x_new((size_t)workload_ranks(w, op->axes), sizeof(*ranks));
 
 		workload_group(w, op->axes, 0, ranks);
-		*ns = (double)p->alpha_ns + (double)op->bytes * byte_ns(p) /
+		*ns = (double)p->alpha_ns + (double)use->max_bytes * byte_ns(p) /
 		      (double)circuits_between(light, ranks[from], ranks[to]);
 		free(ranks);
 		return 0;
@@ -193,6 +193,27 @@ static int check_use(const struct workload *w, const struct workload_plan *plan,
 	}
 	if (use->bound_ns > use->time_ns + 1) {
 		return err_set(err, WEFT_EVERIFY, "%s: it is faster than its bound", op->name);
+	}
+	return 0;
+}
+
+/* The ranges of a collective under its light are all of its sizes, one behind the other. */
+static int check_ranges(const struct workload *w, const struct workload_plan *plan, struct err *err)
+{
+	for (size_t i = 0; i < plan->uses.n; i++) {
+		const struct workload_use *use = &plan->uses.v[i];
+		const struct workload_use *next = i + 1 < plan->uses.n ? use + 1 : NULL;
+		const struct workload_use *before = i > 0 ? use - 1 : NULL;
+		const struct workload_op *op = &w->ops.v[use->op];
+		bool first = !before || before->op != use->op || before->light != use->light;
+		bool last = !next || next->op != use->op || next->light != use->light;
+
+		if (use->max_bytes < use->min_bytes || (last && use->max_bytes != op->bytes) ||
+		    use->min_bytes != (first ? op->min_bytes : before->max_bytes + 1)) {
+			return err_set(err, WEFT_EVERIFY, "%s: its ranges of sizes are not those "
+				       "from %lld to %lld bytes", op->name,
+				       (long long)op->min_bytes, (long long)op->bytes);
+		}
 	}
 	return 0;
 }
@@ -289,7 +310,7 @@ int workload_check(const struct workload *w, const struct workload_plan *plan,
 	for (size_t i = 0; i < plan->uses.n && !rc; i++) {
 		rc = check_use(w, plan, &plan->uses.v[i], lights[plan->uses.v[i].light], err);
 	}
-	if (rc || (rc = check_sums(w, plan, err))) {
+	if (rc || (rc = check_ranges(w, plan, err)) || (rc = check_sums(w, plan, err))) {
 		return rc;
 	}
 	return check_bounds(w, plan, err);

@@ -169,8 +169,8 @@ static void add_uses(const struct workload_planner *pl, int light, struct worklo
 
 		if (ops >> i & 1) {
 			vec_push(&plan->uses, (struct workload_use){ (int)i, light,
-					      use_time(pl, op, l), call_bound(pl, op),
-					      NULL });
+					      op->min_bytes, op->bytes, use_time(pl, op, l),
+					      call_bound(pl, op), NULL });
 		}
 	}
 }

@@ -102,6 +102,18 @@ int class_of(struct workload_planner *pl, uint32_t units, const struct class_cos
 /* How many kinds of circuits they need. */
 int class_kinds(const struct workload_planner *pl, uint32_t units);
 
+/* ---- schedules ---- */
+
+/* Makes that of a use for calls of its max_bytes, with its time and the cost that it was made by.
+ * Errors of coll_make. */
+int use_schedule(const struct workload *w, const struct workload_params *p,
+		 const struct workload_light *l, struct workload_use *use, struct coll_cost *cost,
+		 struct err *err);
+/* Uses in place of the one of this number, of a collective with calls of several sizes; *use is
+ * then the last of them. */
+int make_ranges(const struct workload *w, struct workload_plan *plan, size_t *use,
+		struct err *err);
+
 /* ---- bounds ---- */
 
 /* ns that a call within servers does not take less than, by what a rank has to send. */

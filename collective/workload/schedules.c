@@ -65,12 +65,11 @@ static double exact_ns(const struct coll_made *m, const struct coll_cost *cost)
 	return fabs(ns - (double)m->time_ns) <= 1 ? ns : (double)m->time_ns;
 }
 
-static int make_one(const struct workload *w, const struct workload_params *p,
-		    const struct workload_light *l, struct workload_use *use, struct err *err)
+int use_schedule(const struct workload *w, const struct workload_params *p,
+		 const struct workload_light *l, struct workload_use *use, struct coll_cost *cost,
+		 struct err *err)
 {
 	const struct workload_op *op = &w->ops.v[use->op];
-	struct coll_cost cost = { .alpha_ns = p->alpha_ns, .link_bps = p->link_bps,
-				  .size_bytes = op->bytes };
 	struct server_digraph d = { 0 };
 	struct coll_fabric fabric = { .name = op->name, .routing = COLL_ROUTING_MINIMAL_SPLIT };
 	struct coll_make_query q;
@@ -82,8 +81,10 @@ static int make_one(const struct workload *w, const struct workload_params *p,
 	if (rc) {
 		goto out;
 	}
-	cost.link_bps = inside ? d.unit_bps : cost.link_bps;
-	q = coll_make_job(op->kind, NULL, d.seen, &cost);
+	*cost = (struct coll_cost){ .alpha_ns = p->alpha_ns,
+				    .link_bps = inside ? d.unit_bps : p->link_bps,
+				    .size_bytes = use->max_bytes };
+	q = coll_make_job(op->kind, NULL, d.seen, cost);
 	q.expr = inside ? NULL : expression(l, op);
 	q.links_only = true;
 	q.pairs.loss = LOSS;
@@ -97,7 +98,7 @@ static int make_one(const struct workload *w, const struct workload_params *p,
 	if (rc) {
 		err_wrap(err, "%s", op->name);
 	} else {
-		use->time_ns = inside ? (double)m.time_ns : exact_ns(&m, &cost);
+		use->time_ns = inside ? (double)m.time_ns : exact_ns(&m, cost);
 		use->sched = m.sched;
 		m.sched = NULL;
 	}
@@ -114,10 +115,14 @@ int workload_make_schedules(const struct workload *w, struct workload_plan *plan
 	for (size_t i = 0; i < plan->uses.n; i++) {
 		struct workload_use *use = &plan->uses.v[i];
 		const struct workload_op *op = &w->ops.v[use->op];
+		struct coll_cost cost;
 		int rc = 0;
 
 		if (!op->shift && workload_ranks(w, op->axes) > 1) {
-			rc = make_one(w, &plan->params, &plan->lights.v[use->light], use, err);
+			rc = op->min_bytes < op->bytes
+				     ? make_ranges(w, plan, &i, err)
+				     : use_schedule(w, &plan->params, &plan->lights.v[use->light],
+						    use, &cost, err);
 		}
 		if (rc) {
 			return rc;

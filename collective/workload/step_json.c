@@ -37,6 +37,9 @@ static void put_ops(struct out *o, const struct workload *w, const struct worklo
 		put_axes(o, "over", w, op->axes);
 		out_int(o, "shift", op->shift);
 		out_int(o, "size_bytes", op->bytes);
+		if (op->min_bytes < op->bytes) {
+			out_int(o, "min_bytes", op->min_bytes);
+		}
 		out_real(o, "y", b->weights.v[i].y);
 		out_end(o);
 	}
@@ -108,6 +111,10 @@ static void put_uses(struct out *o, const struct workload *w, const struct workl
 		out_object(o, NULL);
 		out_str(o, "name", w->ops.v[u->op].name);
 		out_int(o, "light", u->light + 1);
+		if (w->ops.v[u->op].min_bytes < w->ops.v[u->op].bytes) {
+			out_int(o, "min_bytes", u->min_bytes);
+			out_int(o, "max_bytes", u->max_bytes);
+		}
 		out_real(o, "time_ns", u->time_ns);
 		out_real(o, "bound_ns", u->bound_ns);
 		out_end(o);
@@ -173,6 +180,7 @@ void workload_to_json(const struct workload *w, const struct workload_plan *plan
 #define COUNT(name) { name, CONF_INT, .required = true, .min = 1, .max = 1024 }
 #define INT(name, least) { name, CONF_INT, .required = true, .min = least, .max = INT64_MAX }
 #define SMALL(name, least) { name, CONF_INT, .required = true, .min = least, .max = 1 << 20 }
+#define SIZE(name) { name, CONF_INT, .min = 1, .max = INT64_MAX }
 #define TEXT(name) { name, CONF_TEXT, .required = true }
 #define NODE(name) { name, CONF_ANY, .required = true }
 #define FLAG(name) { name, CONF_BOOL, .required = true }
@@ -192,11 +200,11 @@ static const struct conf_key server_keys[] = {
 };
 static const struct conf_section server_section = SECTION("server", server_keys);
 
-enum { OP_NAME, OP_KIND, OP_OVER, OP_SHIFT, OP_BYTES, OP_Y, OP_KEYS };
+enum { OP_NAME, OP_KIND, OP_OVER, OP_SHIFT, OP_BYTES, OP_MIN, OP_Y, OP_KEYS };
 static const struct conf_key op_keys[] = {
 	[OP_NAME] = { "name", CONF_NAME, .required = true }, [OP_KIND] = TEXT("collective"),
 	[OP_OVER] = NODE("over"), [OP_SHIFT] = SMALL("shift", -(1 << 20)),
-	[OP_BYTES] = INT("size_bytes", 1), [OP_Y] = TEXT("y"),
+	[OP_BYTES] = INT("size_bytes", 1), [OP_MIN] = SIZE("min_bytes"), [OP_Y] = TEXT("y"),
 };
 static const struct conf_section op_section = SECTION("collective", op_keys);
 
@@ -219,9 +227,10 @@ static const struct conf_section share_section = SECTION("share", share_keys);
 static const struct conf_key light_keys[] = { LIST("shares", &share_section) };
 static const struct conf_section light_section = SECTION("light", light_keys);
 
-enum { USE_NAME, USE_LIGHT, USE_TIME, USE_BOUND, USE_KEYS };
+enum { USE_NAME, USE_LIGHT, USE_MIN, USE_MAX, USE_TIME, USE_BOUND, USE_KEYS };
 static const struct conf_key use_keys[] = {
-	[USE_NAME] = TEXT("name"), [USE_LIGHT] = SMALL("light", 1), [USE_TIME] = TEXT("time_ns"),
+	[USE_NAME] = TEXT("name"), [USE_LIGHT] = SMALL("light", 1), [USE_MIN] = SIZE("min_bytes"),
+	[USE_MAX] = SIZE("max_bytes"), [USE_TIME] = TEXT("time_ns"),
 	[USE_BOUND] = TEXT("bound_ns"),
 };
 static const struct conf_section use_section = SECTION("use", use_keys);
@@ -352,6 +361,7 @@ static void add_op(struct json_reader *j, const struct conf_node *node, const st
 {
 	struct workload_op op = { .name = (char *)v[OP_NAME].text, .shift = (int)v[OP_SHIFT].num,
 				  .bytes = v[OP_BYTES].num,
+				  .min_bytes = v[OP_MIN].node ? v[OP_MIN].num : 0,
 				  .axes = bits_of(j, &v[OP_OVER], workload_find_axis) };
 	double y = real_of(j, &v[OP_Y]);
 	struct err err = { 0 };
@@ -434,6 +444,8 @@ static void add_use(struct json_reader *j, const struct conf_node *node,
 		refuse(j, node->at, "a use of a collective or a light that there is not");
 		return;
 	}
+	u.min_bytes = v[USE_MIN].node ? v[USE_MIN].num : j->w->ops.v[u.op].min_bytes;
+	u.max_bytes = v[USE_MAX].node ? v[USE_MAX].num : j->w->ops.v[u.op].bytes;
 	vec_push(&j->plan->uses, u);
 }
 

@@ -124,6 +124,11 @@ int workload_add_op(struct workload *w, const struct workload_op *op, struct err
 	if (op->bytes < 1) {
 		return err_set(err, WEFT_EINVAL, "%s: no bytes", op->name);
 	}
+	if (op->min_bytes < 0 || op->min_bytes > op->bytes) {
+		return err_set(err, WEFT_EINVAL, "%s: sizes from a larger one to a smaller",
+			       op->name);
+	}
+	own.min_bytes = op->min_bytes ? op->min_bytes : op->bytes;
 	if (op->shift) {
 		rc = check_sends(w, op, err);
 	} else if (!((GATHERS | COLL_KIND_BIT(COLL_ALLTOALL)) >> op->kind & 1)) {
@@ -195,6 +200,17 @@ void workload_share_name(const struct workload *w, const struct workload_share *
 	if (s->shift) {
 		buf_printf(out, "%+d", s->shift);
 	}
+}
+
+int workload_use_number(const struct workload_plan *plan, size_t use)
+{
+	int number = 1, n = 0;
+
+	for (size_t i = 0; i < plan->uses.n; i++) {
+		n += plan->uses.v[i].op == plan->uses.v[use].op;
+		number += i < use && plan->uses.v[i].op == plan->uses.v[use].op;
+	}
+	return n > 1 ? number : 0;
 }
 
 /* ---- order ---- */

@@ -51,7 +51,9 @@ struct workload_op {
 	int shift;		/* of sends: so far along its one axis; 0: a collective */
 	uint32_t axes;		/* of its groups, a bit each */
 	int64_t bytes;		/* M, the whole vector of one group; all-to-all: what a rank has for
-				 * all of its group; sends: what one rank sends */
+				 * all of its group; sends: what one rank sends. The largest of its
+				 * calls, which light is planned for */
+	int64_t min_bytes;	/* of its calls, the smallest; 0: all are of the same */
 };
 
 /* Ops that run together; the longest is their time. */
@@ -82,8 +84,9 @@ int workload_add_axis(struct workload *w, const char *name, int size, struct err
  * parts of one; errors of topo_parse. */
 int workload_set_server(struct workload *w, const char *expr, const int *port_at,
 			struct err *err);
-/* After the axes. WEFT_EINVAL: no bytes, no axis or one that there is not, sends along other than
- * one axis or not within it; WEFT_EUNSUPPORTED: a collective with a root; WEFT_ELIMIT. */
+/* After the axes. WEFT_EINVAL: no bytes, less than the smallest, no axis or one that there is not,
+ * sends along other than one axis or not within it; WEFT_EUNSUPPORTED: a collective with a root;
+ * WEFT_ELIMIT. */
 int workload_add_op(struct workload *w, const struct workload_op *op, struct err *err);
 int workload_find_axis(const struct workload *w, const char *name);	/* or -1 */
 int workload_find_op(const struct workload *w, const char *name);	/* likewise */
@@ -142,10 +145,12 @@ struct workload_light {
 	VEC(struct workload_share) shares;
 };
 
-/* A collective under its light. */
+/* A collective under its light; of one with calls of several sizes each range of them, in rising
+ * order, with the schedule that is the fastest there. */
 struct workload_use {
 	int op, light;
-	double time_ns;		/* of one call */
+	int64_t min_bytes, max_bytes;	/* of the calls that are meant, inclusive */
+	double time_ns;		/* of one call of max_bytes */
 	double bound_ns;	/* no call takes less on all ports of a rank */
 	struct coll_sched *sched;	/* of one group, by workload_make_schedules; NULL: sends */
 };
@@ -207,12 +212,19 @@ int workload_make_plan(const struct workload *w, const struct workload_params *p
 		       struct workload_plan **out, struct err *err);
 void workload_plan_free(struct workload_plan *plan);
 
+/* Of several uses of a collective, its number in their order, from 1; 0: it is the only one. */
+int workload_use_number(const struct workload_plan *plan, size_t use);
+
 /*
  * Makes the schedule of every use that is no send, for one group, and with them the times of uses
  * and of the step become what these take: mostly what was foreseen, less where there is something
  * better than breadth-first broadcast, more where an all-to-all is rounded to chunks. So does
  * still_ns of a plan of one light; else it stays what was foreseen. Once a plan.
- * Errors of coll_make.
+ *
+ * A collective with calls of several sizes becomes as many uses as there are ranges. At fixed light
+ * the time of a schedule is a line over sizes, alpha S + f M / (D b), and the fastest at each size
+ * are the lower envelope: where the lines of two meet, (S1 - S2) alpha D b / (f2 - f1), one made
+ * for that size is taken as well if it saves 1 %, and so on in both halves. Errors of coll_make.
  */
 int workload_make_schedules(const struct workload *w, struct workload_plan *plan, struct err *err);
 /* The circuits of one rail of an op's group under a light, for the caller to free. */

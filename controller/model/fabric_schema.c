@@ -191,9 +191,9 @@ static const struct conf_key step_collective_keys[] = {
 	[OP_NAME] = { "name", CONF_NAME, .required = true, .help = "what the step calls it" },
 	[OP_COLLECTIVE] = { "collective", CONF_TEXT, .required = true,
 			    .help = "allgather, reduce-scatter, allreduce, all-to-all or send" },
-	[OP_SIZE] = { "size", CONF_QUANTITY, .required = true, .unit = UNIT_BYTES, .min = 1,
-		      .max = INT64_MAX,
-		      .help = "the whole vector of one group; of a send what one rank sends" },
+	[OP_SIZE] = { "size", CONF_TEXT, .required = true,
+		      .help = "the whole vector of one group, of a send what one rank sends; or a "
+			      "range, 1KiB-1MiB" },
 	[OP_OVER] = { "over", CONF_ANY,
 		      .help = "the axis of the mesh that its groups lie along, or a list of "
 			      "them" },

@@ -302,6 +302,28 @@ static uint32_t read_places(struct step_reader *s, const struct conf_node *node,
 	       : s->next < s->groups.n ? s->groups.v[s->next++].axes : 0;
 }
 
+/* "1MiB", or "1KiB-1MiB". */
+static void read_sizes(struct step_reader *s, const struct conf_node *node, struct workload_op *op)
+{
+	const struct conf_key size = { "size", CONF_QUANTITY, .unit = UNIT_BYTES, .min = 1,
+				       .max = INT64_MAX,
+				       .help = section_step_collective.keys[OP_SIZE].help };
+	size_t len = strcspn(node->text, "-");
+	struct conf_node part = *node;
+	struct conf_value from, to;
+	char text[64];
+
+	if (node->text[len] && len < sizeof(text)) {
+		snprintf(text, sizeof(text), "%.*s", (int)len, node->text);
+		part.text = text;
+		s->ok &= conf_read_value(s->b->r, s->e->object, &size, &part, &from);
+		op->min_bytes = from.num;
+		part.text = node->text + len + 1;
+	}
+	s->ok &= conf_read_value(s->b->r, s->e->object, &size, &part, &to);
+	op->bytes = to.num;
+}
+
 static void read_op(struct step_reader *s, const struct conf_node *node, int nth)
 {
 	char object[CONF_MAX_OBJECT];
@@ -316,7 +338,7 @@ static void read_op(struct step_reader *s, const struct conf_node *node, int nth
 		return;
 	}
 	op.name = (char *)v[OP_NAME].text;
-	op.bytes = v[OP_SIZE].num;
+	read_sizes(s, v[OP_SIZE].node, &op);
 	op.axes = read_places(s, node, v);
 	sends = strcmp(v[OP_COLLECTIVE].text, "send") == 0;
 	if (sends) {

@@ -281,6 +281,7 @@ static const struct layout light_layout = {
 static const struct layout use_layout = {
 	sizeof(struct workload_use),
 	FIELDS(NUMBER(workload_use, op), NUMBER(workload_use, light),
+	       NUMBER(workload_use, min_bytes), NUMBER(workload_use, max_bytes),
 	       NUMBER(workload_use, time_ns), NUMBER(workload_use, bound_ns),
 	       OTHER(workload_use, sched, &schedule)) };
 

@@ -212,12 +212,13 @@ void plan_put_topologies(const struct plan_base *base, struct plan *p)
 
 	for (int i = 0; i < p->n_jobs; i++) {
 		const struct plan_job *pj = &p->jobs[i];
+		const struct model_job *job = &p->fabric->jobs[pj->job];
 
 		if (pj->choice) {
-			put_work(&p->fabric->jobs[pj->job], &b);
+			put_work(job, &b);
 			buf_printf(&b, "%d\t%s\n", pj->choice->ports, pj->topology);
-		} else if (pj->step && pj->step->lights.n > 1) {
-			put_light(&p->fabric->jobs[pj->job], pj, &b);
+		} else if (pj->step && job->light == MODEL_LIGHT_BY_COLLECTIVE) {
+			put_light(job, pj, &b);
 		}
 	}
 	if (base->restore && base->topologies) {

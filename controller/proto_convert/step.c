@@ -41,7 +41,8 @@ static void fill_use(Weft__V1__StepUse *m, const struct workload *w,
 	weft__v1__step_use__init(m);
 	m->name = op->name;
 	m->collective = (char *)(op->shift ? "send" : coll_kind_name(op->kind));
-	m->size_bytes = op->bytes;
+	m->size_bytes = use->max_bytes;
+	m->min_bytes = op->min_bytes < op->bytes ? use->min_bytes : 0;
 	m->ranks = workload_ranks(w, op->axes);
 	m->light = use->light + 1;
 	m->time_ns = (int64_t)(use->time_ns + 0.5);
@@ -52,7 +53,8 @@ static void fill_use(Weft__V1__StepUse *m, const struct workload *w,
 
 		m->calls += runs ? w->units.v[u].calls : 0;
 	}
-	m->share = use->time_ns * (double)m->calls / (double)plan->time_ns;
+	m->share = use->max_bytes < op->bytes
+			   ? 0 : use->time_ns * (double)m->calls / (double)plan->time_ns;
 }
 
 void msg_step_init(struct msg_step *s, const struct workload *w, const struct workload_plan *plan)
@@ -128,11 +130,13 @@ static void put_light(struct out *o, const struct use_row *r, const Weft__V1__St
 
 static void put_use(struct out *o, const Weft__V1__StepUse *u)
 {
-	char text[64];
+	char text[64], from[64];
 
 	out_str(o, "collective", u->name);
 	out_fmt(o, "kind", "%s of %d", u->collective, u->ranks);
-	out_str(o, "size", unit_human(UNIT_BYTES, (double)u->size_bytes, text, sizeof(text)));
+	unit_human(UNIT_BYTES, (double)u->min_bytes, from, sizeof(from));
+	out_fmt(o, "size", "%s%s%s", u->min_bytes ? from : "", u->min_bytes ? " to " : "",
+		unit_human(UNIT_BYTES, (double)u->size_bytes, text, sizeof(text)));
 	out_str(o, "time", unit_human(UNIT_NS, (double)u->time_ns, text, sizeof(text)));
 	out_int(o, "calls", u->calls);
 	out_fmt(o, "share", "%.1f %%", 100 * u->share);

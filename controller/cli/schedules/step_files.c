@@ -39,6 +39,13 @@ static void step_files_fini(struct step_files *s)
 	workload_free(s->w);
 }
 
+/* The collective of a use, and *number: which of its schedules, 0 for the only one. */
+static const char *name_of(const struct step_files *s, size_t use, size_t *number)
+{
+	*number = (size_t)workload_use_number(s->plan, use);
+	return s->w->ops.v[s->plan->uses.v[use].op].name;
+}
+
 /* "FOLDER/NAME.json", "FOLDER/light-2.json"; free(). */
 static char *path_of(const struct step_files *s, const char *name, size_t number)
 {
@@ -84,29 +91,33 @@ static bool has_schedule(const struct step_files *s, const struct workload_use *
 
 /* ---- out ---- */
 
-/* Files have names of collectives: none may be that of another file; and one that runs under two
- * lights has two schedules. */
+/* Files have names of collectives: none may be that of another file. */
 static int check_names(const struct step_files *s, struct err *err)
 {
-	for (size_t i = 0; i < s->w->ops.n; i++) {
-		const char *name = s->w->ops.v[i].name;
+	int r = 0;
+
+	for (size_t i = 0; i < s->plan->uses.n && !r; i++) {
+		size_t number;
+		const char *name = name_of(s, i, &number);
+		char *path = path_of(s, name, number), *other;
 
 		if (strcmp(name, "step") == 0 || strcmp(name, "groups") == 0 ||
 		    strncmp(name, "light-", 6) == 0) {
-			return err_set(err, WEFT_EUNSUPPORTED, "a collective called %s: %s.json is "
-				       "another file of the folder", name, name);
+			r = err_set(err, WEFT_EUNSUPPORTED, "a collective called %s: %s.json is "
+				    "another file of the folder", name, name);
 		}
-	}
-	for (size_t i = 0; i < s->plan->uses.n; i++) {
-		for (size_t k = 0; k < i; k++) {
-			if (s->plan->uses.v[i].op == s->plan->uses.v[k].op) {
-				return err_set(err, WEFT_EUNSUPPORTED, "%s runs under two lights, "
-					       "with a schedule for each: give it two names",
-					       s->w->ops.v[s->plan->uses.v[i].op].name);
+		for (size_t k = 0; k < i && !r; k++) {
+			name = name_of(s, k, &number);
+			other = path_of(s, name, number);
+			if (strcmp(path, other) == 0) {
+				r = err_set(err, WEFT_EUNSUPPORTED, "two schedules would be in "
+					    "%s: give %s another name", path, name);
 			}
+			free(other);
 		}
+		free(path);
 	}
-	return 0;
+	return r;
 }
 
 static int fetch(struct cli *c, const char *job, struct step_files *s, struct err *err)
@@ -137,7 +148,10 @@ static int fetch(struct cli *c, const char *job, struct step_files *s, struct er
 		struct workload_use *use = &s->plan->uses.v[i];
 
 		if (has_schedule(s, use)) {
-			buf_printf(&b, "%s/%s", job, s->w->ops.v[use->op].name);
+			size_t number;
+			const char *op = name_of(s, i, &number);
+
+			buf_printf(&b, number ? "%s/%s/%zu" : "%s/%s", job, op, number);
 			name = buf_steal(&b);
 			r = cli_load_job_schedule(c, name, &use->sched, err);
 			free(name);
@@ -156,55 +170,84 @@ static void put_members(const struct workload *w, uint32_t axes, struct buf *b)
 	}
 }
 
-/* The largest vector that is left to this use: its own size where another use of the kind in these
- * groups is larger, else any. */
-static bool is_largest(const struct step_files *s, const struct workload_op *op)
+/* Whether no use of the kind in these groups is for larger vectors: it gets all of them. */
+static bool is_largest(const struct step_files *s, const struct workload_use *use)
 {
+	const struct workload_op *op = &s->w->ops.v[use->op];
+
 	for (size_t i = 0; i < s->plan->uses.n; i++) {
-		const struct workload_op *o = &s->w->ops.v[s->plan->uses.v[i].op];
+		const struct workload_use *other = &s->plan->uses.v[i];
+		const struct workload_op *o = &s->w->ops.v[other->op];
 
 		if (!o->shift && o->kind == op->kind && o->axes == op->axes &&
-		    o->bytes > op->bytes) {
+		    other->max_bytes > use->max_bytes) {
 			return false;
 		}
 	}
 	return true;
 }
 
+/* A call does not say which light is lit. */
+static bool has_lights(const struct step_files *s, const struct workload_use *use)
+{
+	for (size_t i = 0; i < s->plan->uses.n; i++) {
+		if (s->plan->uses.v[i].op == use->op && s->plan->uses.v[i].light != use->light) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static int by_bytes(const void *a, const void *b)
 {
-	const struct workload_op *x = *(const struct workload_op *const *)a;
-	const struct workload_op *y = *(const struct workload_op *const *)b;
+	const struct workload_use *x = *(const struct workload_use *const *)a;
+	const struct workload_use *y = *(const struct workload_use *const *)b;
 
-	return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+	return (x->max_bytes > y->max_bytes) - (x->max_bytes < y->max_bytes);
+}
+
+static void put_entry(const struct step_files *s, const struct workload_use *use, struct buf *b)
+{
+	const struct workload_op *op = &s->w->ops.v[use->op];
+	size_t number;
+	const char *name = name_of(s, (size_t)(use - s->plan->uses.v), &number);
+
+	buf_str(b, "  ");
+	if (has_lights(s, use)) {
+		buf_printf(b, "# light %d: ", use->light + 1);
+	}
+	buf_printf(b, number ? "- { file: %s-%zu.json" : "- { file: %s.json", name, number);
+	buf_printf(b, ", collective: %s, members: \"", coll_kind_name(op->kind));
+	put_members(s->w, op->axes, b);
+	buf_str(b, "\"");
+	if (use->min_bytes > op->min_bytes) {
+		buf_printf(b, ", min-bytes: %lldB", (long long)use->min_bytes);
+	}
+	if (!is_largest(s, use)) {
+		buf_printf(b, ", max-bytes: %lldB", (long long)use->max_bytes);
+	}
+	buf_str(b, " }\n");
 }
 
 static int write_table(const struct step_files *s, struct err *err)
 {
-	const struct workload_op **ops = x_new(s->plan->uses.n + 1, sizeof(*ops));
+	const struct workload_use **uses = x_new(s->plan->uses.n + 1, sizeof(*uses));
 	struct buf b = { 0 };
 	size_t n = 0;
 	int r;
 
 	for (size_t i = 0; i < s->plan->uses.n; i++) {
 		if (has_schedule(s, &s->plan->uses.v[i])) {
-			ops[n++] = &s->w->ops.v[s->plan->uses.v[i].op];
+			uses[n++] = &s->plan->uses.v[i];
 		}
 	}
-	qsort(ops, n, sizeof(*ops), by_bytes);
+	qsort(uses, n, sizeof(*uses), by_bytes);
 	buf_str(&b, "schedules:\n");
 	for (size_t i = 0; i < n; i++) {
-		buf_printf(&b, "  - { file: %s.json, collective: %s, members: \"", ops[i]->name,
-			   coll_kind_name(ops[i]->kind));
-		put_members(s->w, ops[i]->axes, &b);
-		buf_str(&b, "\"");
-		if (!is_largest(s, ops[i])) {
-			buf_printf(&b, ", max-bytes: %lldB", (long long)ops[i]->bytes);
-		}
-		buf_str(&b, " }\n");
+		put_entry(s, uses[i], &b);
 	}
 	r = n ? write_file(s, "table.yaml", 0, &b, err) : 0;
-	free(ops);
+	free(uses);
 	buf_fini(&b);
 	return r;
 }
@@ -254,9 +297,12 @@ static int write_schedules(const struct step_files *s, struct err *err)
 		const struct workload_use *use = &s->plan->uses.v[i];
 
 		if (use->sched) {
+			size_t number;
+			const char *name = name_of(s, i, &number);
+
 			buf_reset(&b);
 			coll_to_json(use->sched, &b);
-			r = write_file(s, s->w->ops.v[use->op].name, 0, &b, err);
+			r = write_file(s, name, number, &b, err);
 		}
 	}
 	buf_reset(&b);
@@ -340,7 +386,9 @@ static int read_schedules(struct step_files *s, struct err *err)
 		struct workload_use *use = &s->plan->uses.v[i];
 
 		if (has_schedule(s, use)) {
-			char *path = path_of(s, s->w->ops.v[use->op].name, 0);
+			size_t number;
+			const char *name = name_of(s, i, &number);
+			char *path = path_of(s, name, number);
 
 			r = cli_load_schedule_file(path, &use->sched, err);
 			free(path);

@@ -148,7 +148,8 @@ static struct kept_schedule *find_kept(struct schedules *s, const char *job)
 	return NULL;
 }
 
-/* "job/collective", as those of steps are kept, the step itself as "job/"; free(). */
+/* "job/collective", as those of steps are kept, the step itself as "job/", one of several schedules
+ * of a collective as "job/collective/2"; free(). */
 static char *step_key(const char *job, const char *collective, bool is_step)
 {
 	struct buf b = { 0 };
@@ -235,9 +236,13 @@ static void keep_step(struct schedules *s, const struct model_job *job, struct p
 	for (size_t i = 0; i < pj->step->uses.n; i++) {
 		struct workload_use *use = &pj->step->uses.v[i];
 
-		key = step_key(job->name, job->workload->ops.v[use->op].name, false);
-		keep(s, key, pj, use);
-		free(key);
+		int number = workload_use_number(pj->step, i);
+		struct buf b = { 0 };
+
+		buf_printf(&b, number ? "%s/%s/%d" : "%s/%s", job->name,
+			   job->workload->ops.v[use->op].name, number);
+		keep(s, buf_cstr(&b), pj, use);
+		buf_fini(&b);
 	}
 }
 
@@ -439,6 +444,26 @@ static int no_such_job(const char *job, struct err *err)
 	return err->code;
 }
 
+/* A collective of a step without such a schedule: which there are. */
+static int which_of_several(struct schedules *s, const char *key, struct err *err)
+{
+	const char *op = strchr(key, '/'), *number = op ? strchr(op + 1, '/') : NULL;
+	int len = (int)(number ? number - key : (long)strlen(key)), n = 0;
+	struct kept_schedule *k;
+
+	TAILQ_FOREACH (k, &s->kept, link) {
+		n += strncmp(k->job, key, (size_t)len) == 0 && k->job[len] == '/' &&
+		     k->job[len + 1];
+	}
+	if (!op || n == 0) {
+		return no_such_job(key, err);
+	}
+	err_set(err, WEFT_ENOTFOUND, "%.*s has %d schedules, by light and size", len, key, n);
+	err_hint(err, "--job %.*s/1 to %.*s/%d; \"weft status\" lists them in this order", len,
+		 key, len, key, n);
+	return err->code;
+}
+
 /* ---- planning ------------------------------------------------------------ */
 
 static void start_plan(struct schedules *s);
@@ -465,7 +490,7 @@ static void serve_waiting(struct schedules *s, int rc, const struct err *err)
 		if (rc) {
 			p->err = *err;
 		} else {
-			p->rc = no_such_job(p->job, &p->err);
+			p->rc = which_of_several(s, p->job, &p->err);
 		}
 		end_call(p);
 	}
@@ -562,8 +587,10 @@ static struct schedule_call *new_call(struct schedules *s, struct rpc_call *call
 static int check_collective(const struct model_job *job, const char *collective, bool step,
 			    struct err *err)
 {
-	int op = job->workload ? workload_find_op(job->workload, collective) : -1;
+	char *name = x_ndup(collective, strcspn(collective, "/"));
+	int op = job->workload ? workload_find_op(job->workload, name) : -1;
 
+	free(name);
 	if (step && job->kind != MODEL_STEP) {
 		return err_set(err, WEFT_ENOTFOUND, "job %s is no step", job->name);
 	}
