@@ -326,8 +326,8 @@ struct apply_circuit {
 	enum apply_level level;	/* how far it is proven now, whatever others of its device are:
 				 * UNVERIFIED without an answer or without light, READ_BACK at
 				 * most since it was last so */
-	int64_t since_ns;	/* wall clock: that it is known to be so; an earlier process's
-				 * last reading at most. 0: not intended, or never read */
+	int64_t since_ns;	/* wall clock: that it is known to be so, to this process or
+				 * one before. 0: not intended, or never read */
 };
 
 /* A circuit of apply_devices(a)[device]. Each who tells of light asks this, or what that device

@@ -158,7 +158,10 @@ static int load_known(struct device *d, struct err *err)
 	if (!d->now.elsewhere && ((rc = load_reading(d, err)) || (rc = loss_load(d, err)))) {
 		return rc;
 	}
-	return device_load_intent(d, err);
+	if ((rc = device_load_intent(d, err)) || d->now.elsewhere) {
+		return rc;
+	}
+	return device_load_ages(d, err);
 }
 
 static void destroy(struct device *d)

@@ -124,11 +124,40 @@ static const struct optics_xc *find_xc(const struct optics_xc *xcs, int n, struc
 	return n ? bsearch(&xc, xcs, (size_t)n, sizeof(xc), optics_xc_cmp) : NULL;
 }
 
-bool device_is_dark(const struct device *d, const struct drv_xc *x)
+static bool has_no_light(const struct device *d, const struct drv_xc *x)
 {
 	return x->state == DRV_BLOCKED || x->state == DRV_FAILED || x->no_signal ||
 	       find_xc(d->silent, d->n_silent, x->xc) ||
 	       (d->now.n_bad_ports > 0 && find_bad_port(&d->now.snap, d->any_to_any, x->xc));
+}
+
+bool device_is_dark(const struct device *d, const struct drv_xc *x)
+{
+	const struct optics_xc *at = find_xc(d->intent.xcs, d->intent.n_xcs, x->xc);
+
+	return at ? d->circuits[at - d->intent.xcs].health < APPLY_LOSSY : has_no_light(d, x);
+}
+
+int device_load_ages(struct device *d, struct err *err)
+{
+	struct store_age *v;
+	int n, rc = store_ages(d->a->store, d->name, &v, &n, err);
+
+	if (rc) {
+		return rc;
+	}
+	for (int i = 0; i < n; i++) {
+		const struct optics_xc *at = find_xc(d->intent.xcs, d->intent.n_xcs, v[i].xc);
+
+		if (at && v[i].health > APPLY_UNKNOWN && v[i].health <= APPLY_LIT) {
+			d->circuits[at - d->intent.xcs] = (struct apply_circuit){
+				.health = (enum apply_health)v[i].health,
+				.since_ns = v[i].since_ns };
+		}
+	}
+	free(v);
+	device_assess(d);
+	return 0;
 }
 
 /* Circuits that stay intended stay as they are, and since when. */
@@ -164,7 +193,7 @@ static enum apply_health health_of(const struct device *d, const struct drv_xc *
 	if (!x || x->state == DRV_BLOCKED) {
 		return pending(d, STORE_DEL, xc) ? APPLY_PENDING : APPLY_MISSING;
 	}
-	if (device_is_dark(d, x)) {
+	if (has_no_light(d, x)) {
 		return APPLY_DARK;
 	}
 	loss_judge(d, x, &loss);
@@ -204,6 +233,10 @@ static void assess_circuit(struct device *d, int i, int64_t at_ns)
 	struct apply_circuit *c = &d->circuits[i];
 	int *proof = &d->intent.proofs[i];
 
+	/* The map of an earlier process does not say what was dark. */
+	if (d->from_store && health == APPLY_LIT && c->health >= APPLY_DARK) {
+		health = c->health;
+	}
 	c->since_ns = c->health == health ? c->since_ns : at_ns;
 	c->health = health;
 	if (!d->now.reachable || health < APPLY_LOSSY || x->state != DRV_TUNED) {
@@ -212,7 +245,7 @@ static void assess_circuit(struct device *d, int i, int64_t at_ns)
 		*proof = APPLY_READ_BACK;
 	}
 	c->level = (enum apply_level)*proof;
-	if (health == APPLY_LOSSY) {
+	if (health == APPLY_LOSSY && !d->from_store) {
 		note_lossy(d, x);
 	}
 }

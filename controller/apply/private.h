@@ -146,10 +146,13 @@ void device_take_intent(struct device *d, struct store_light *l);
  * those that are unexpected, and lowers the level to what still holds. health.c
  * O((circuits + steps of open changes) log circuits). */
 void device_assess(struct device *d);
-/* True when a circuit that the device lists has no light: it is blocked or failed, a port of it
- * failed or is disabled, its monitors see no power, or its host hears nothing. health.c O(log
- * silent circuits) while all ports are in use, else O(ports that the device tells of). */
+/* True when a circuit that the device lists has no light: by the health of one that is intended;
+ * another is blocked or failed, a port of it failed or is disabled, its monitors see no power, or
+ * its host hears nothing. health.c O(log circuits), of another O(ports that the device tells of)
+ * more. */
 bool device_is_dark(const struct device *d, const struct drv_xc *x);
+/* How the circuits of its intent were for an earlier process, and since when. health.c */
+int device_load_ages(struct device *d, struct err *err);
 
 /* ---- what weft itself wants of it (expected.c) --------------------------- */
 

@@ -49,7 +49,8 @@ void apply_use(struct apply *a, struct device_set *set)
 
 /* ---- readings ------------------------------------------------------------ */
 
-static void observe(const struct device *d, struct store_observed *o, struct optics_xc *xcs)
+static void observe(const struct device *d, struct store_observed *o, struct optics_xc *xcs,
+		    struct store_age *ages)
 {
 	const struct drv_snapshot *s = &d->now.snap;
 
@@ -58,7 +59,12 @@ static void observe(const struct device *d, struct store_observed *o, struct opt
 		.epoch = (char *)s->epoch, .identity = (char *)s->identity,
 		.xcs = xcs, .n_xcs = s->n_xcs,
 		.has_program = s->programs.n > 0,
+		.ages = ages, .n_ages = d->intent.n_xcs,
 	};
+	for (int i = 0; i < d->intent.n_xcs; i++) {
+		ages[i] = (struct store_age){ d->intent.xcs[i], d->circuits[i].health,
+					      d->circuits[i].since_ns };
+	}
 	for (int i = 0; i < s->n_xcs; i++) {
 		xcs[i] = s->xcs[i].xc;
 	}
@@ -70,25 +76,29 @@ static void observe(const struct device *d, struct store_observed *o, struct opt
 /* All unsaved readings in one transaction. */
 static int save_readings(struct apply *a, struct err *err)
 {
-	size_t n = 0, n_xcs = 0;
+	size_t n = 0, n_xcs = 0, n_ages = 0;
 	struct store_observed *v;
 	struct optics_xc *xcs;
+	struct store_age *ages;
 	int rc;
 
 	for (struct device *d = a->devices; d; d = d->next) {
 		n += d->unsaved;
 		n_xcs += d->unsaved ? d->now.snap.n_xcs : 0;
+		n_ages += d->unsaved ? d->intent.n_xcs : 0;
 	}
 	if (n == 0) {
 		return 0;
 	}
 	v = x_new(n, sizeof(*v));
 	xcs = x_new(n_xcs + 1, sizeof(*xcs));
-	n = n_xcs = 0;
+	ages = x_new(n_ages + 1, sizeof(*ages));
+	n = n_xcs = n_ages = 0;
 	for (struct device *d = a->devices; d; d = d->next) {
 		if (d->unsaved) {
-			observe(d, &v[n++], xcs + n_xcs);
+			observe(d, &v[n++], xcs + n_xcs, ages + n_ages);
 			n_xcs += d->now.snap.n_xcs;
+			n_ages += d->intent.n_xcs;
 		}
 	}
 	rc = store_observed_put(a->store, v, (int)n, err);
@@ -97,6 +107,7 @@ static int save_readings(struct apply *a, struct err *err)
 	}
 	free(v);
 	free(xcs);
+	free(ages);
 	return rc;
 }
 

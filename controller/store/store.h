@@ -27,7 +27,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 24		/* of the file format (user_version) */
+#define STORE_VERSION 25		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_COMMAND_MAX 16384	/* a map of many circuits in one */
@@ -306,6 +306,13 @@ int store_intent(struct store *s, const char *device, struct store_light *out, s
  * present configuration no longer has. Free with model_names_free. */
 int store_intent_devices(struct store *s, char ***names, int *n, struct err *err);
 
+/* How an intended circuit was, as a number of the caller's, and since when (wall clock). */
+struct store_age {
+	struct optics_xc xc;
+	int health;
+	int64_t since_ns;
+};
+
 /* The last reading of a device. */
 struct store_observed {
 	char *device;
@@ -315,6 +322,8 @@ struct store_observed {
 	struct optics_xc *xcs;
 	bool has_program;
 	uint8_t program_digest[RING_DIGEST_LEN];	/* if has_program */
+	int n_ages;			/* put only; borrowed */
+	const struct store_age *ages;
 };
 
 void store_observed_fini(struct store_observed *o);
@@ -324,6 +333,9 @@ int store_observed_put(struct store *s, const struct store_observed *v, int n, s
 /* WEFT_ENOTFOUND: never read. */
 int store_observed_get(struct store *s, const char *device,
 		       struct store_observed *out, struct err *err);
+/* The ages that were put with it; *v is the caller's. */
+int store_ages(struct store *s, const char *device, struct store_age **v, int *n,
+	       struct err *err);
 
 /* What a circuit was seen to lose while it was well. */
 struct store_insertion_loss {

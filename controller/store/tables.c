@@ -322,8 +322,9 @@ static const char v16[] = "CREATE TABLE replica ("
 	"  FROM " STEPS_OF_DEVICE ");" \
 	"UPDATE intent_device SET circuits = (SELECT json_group_array(json_array(in_port, " \
 	"  out_port, proof)) FROM " CIRCUITS_OF("intent_circuit", "intent_device") ");" \
-	"INSERT INTO observed_map SELECT device, (SELECT json_group_array(json_array(in_port, " \
-	"  out_port)) FROM " CIRCUITS_OF("observed_circuit", "observed_device") ") " \
+	"INSERT INTO observed_map (device, circuits) SELECT device, (SELECT " \
+	"  json_group_array(json_array(in_port, out_port)) FROM " \
+	 CIRCUITS_OF("observed_circuit", "observed_device") ") " \
 	"FROM observed_device;" \
 	"DROP TABLE journal_step; DROP TABLE intent_circuit; DROP TABLE observed_circuit;"
 
@@ -400,7 +401,10 @@ static const char v23[] = "ALTER TABLE change ADD COLUMN empties TEXT NOT NULL D
 static const char v24[] = "ALTER TABLE job ADD COLUMN told_ns INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE job ADD COLUMN preempt_ns INTEGER NOT NULL DEFAULT 0;";
 
+/* How intended circuits were at the reading, and since when. */
+static const char v25[] = "ALTER TABLE observed_map ADD COLUMN ages TEXT NOT NULL DEFAULT '[]';";
+
 const char *const store_migrations[STORE_VERSION] = {
 	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, v17, v18,
-	v19, v20, v21, v22, v23, v24,
+	v19, v20, v21, v22, v23, v24, v25,
 };

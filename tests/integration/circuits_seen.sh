@@ -64,4 +64,29 @@ tap "  groups on request"
 tap "  ports"
 [[ $(typed weft circuit remove dut.p7) == dut.p7 && $(typed weft circuit add --pa) == --partial ]]
 tap "  and options"
+# How circuits are, and since when, outlives weftd: also before the first reading.
+control ocs0 "fault port-failed=i6" >"$T/ctl"
+expect 2 "a port of one fails" weft verify
+ages() { weft device show ocs0 --format json | jq -c '[.read[] | [.in, .out, .signal.health, .since_at]]'; }
+ages >"$T/before"
+[[ $(jq -c '[.[] | .[2]] | [length, (map(select(. == "dark")) | length)]' "$T/before") == '[6,1]' ]]
+tap "  it is dark, of six"
+stop weftd
+stop ocs0
+daemon
+ages | cmp - "$T/before"
+tap "  which weftd knows after a restart, without an answer of the switch"
+weft status --format json | jq -e '[.devices[0].dark[].in] == [7]' >"$T/out"
+tap "  and lists"
+stop weftd
+emulator ocs0 polatis-scpi 16x16
+while IFS=, read -r in out; do
+	control ocs0 "set $in,$out" >"$T/ctl"
+done < <(jq -r '.[] | "\(.[0] - 1),\(.[1] - 1)"' "$T/before")
+control ocs0 "fault port-failed=i6" >"$T/ctl"
+daemon
+wait_for 20 weft wait --for ready --timeout 20s
+expect 2 "and with it" weft verify
+ages | cmp - "$T/before"
+tap "  since the same times"
 finish

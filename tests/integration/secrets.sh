@@ -92,6 +92,7 @@ aged() {
 	db.execute("ALTER TABLE change DROP COLUMN empties")
 	db.execute("ALTER TABLE job DROP COLUMN told_ns")
 	db.execute("ALTER TABLE job DROP COLUMN preempt_ns")
+	db.execute("ALTER TABLE observed_map DROP COLUMN ages")
 	db.execute("PRAGMA user_version = 18")
 	db.commit()
 	END
@@ -132,14 +133,14 @@ if type -P etcd >/dev/null && type -P etcdctl >/dev/null; then
 	aged
 	head=$(etcdctl --endpoints "$ETCD" get --print-value-only /weft/head)
 	at=$(sed 's/.*position \([0-9]*\) .*/\1/' <<<"$head")
-	etcdctl --endpoints "$ETCD" put /weft/head "${head/format 24/format 18}" >/dev/null
+	etcdctl --endpoints "$ETCD" put /weft/head "${head/format 25/format 18}" >/dev/null
 	etcdctl --endpoints "$ETCD" put "/weft/log/$(printf %016x "$at")/0000" "$WORD" >/dev/null
 	daemon
 	wait_for 20 ready
 	tap "after an upgrade it leads again"
 	etcdctl --endpoints "$ETCD" get --prefix /weft/ >"$T/etcd.keys"
 	moved "$T/etcd.keys"
-	grep -q "format 24" "$T/etcd.keys"
+	grep -q "format 25" "$T/etcd.keys"
 	tap "etcd has what it writes"
 fi
 finish

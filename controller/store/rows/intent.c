@@ -9,6 +9,7 @@
  * once under their SHA-256, which is checked when they are read, and go with
  * the last row that refers to them (store_sweep).
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -278,7 +279,7 @@ int store_intent_devices(struct store *s, char ***names, int *n, struct err *err
  * did. */
 static int put_observed(struct store *s, const struct store_observed *o, struct err *err)
 {
-	struct buf map = { 0 };
+	struct buf map = { 0 }, ages = { 0 };
 	int rc = db_run(
 		s, err,
 		"INSERT INTO observed_device VALUES (?, ?, ?, ?, ?) ON CONFLICT (device) "
@@ -295,10 +296,19 @@ static int put_observed(struct store *s, const struct store_observed *o, struct 
 		store_put_circuit(&map, o->xcs[i], NULL);
 	}
 	store_end_list(&map);
-	rc = db_run(s, err, "INSERT INTO observed_map VALUES (?, ?) ON CONFLICT (device) "
-		    "DO UPDATE SET circuits = excluded.circuits "
-		    "WHERE circuits <> excluded.circuits", "ss", o->device, buf_cstr(&map));
+	for (int i = 0; i < o->n_ages; i++) {
+		const struct store_age *a = &o->ages[i];
+
+		buf_printf(&ages, "%c[%d,%d,%d,%" PRId64 "]", i ? ',' : '[', a->xc.in, a->xc.out,
+			   a->health, a->since_ns);
+	}
+	buf_str(&ages, o->n_ages ? "]" : "[]");
+	rc = db_run(s, err, "INSERT INTO observed_map VALUES (?, ?, ?) ON CONFLICT (device) "
+		    "DO UPDATE SET circuits = excluded.circuits, ages = excluded.ages "
+		    "WHERE circuits <> excluded.circuits OR ages <> excluded.ages", "sss",
+		    o->device, buf_cstr(&map), buf_cstr(&ages));
 	buf_fini(&map);
+	buf_fini(&ages);
 	return rc;
 }
 
@@ -357,5 +367,32 @@ int store_observed_get(struct store *s, const char *device,
 	if (rc) {
 		store_observed_fini(out);
 	}
+	return rc;
+}
+
+static int read_age(struct store *s, sqlite3_stmt *st, void *row, struct err *err)
+{
+	struct store_age *a = row;
+
+	(void)s, (void)err;
+	a->xc.in = sqlite3_column_int(st, 0);
+	a->xc.out = sqlite3_column_int(st, 1);
+	a->health = sqlite3_column_int(st, 2);
+	a->since_ns = sqlite3_column_int64(st, 3);
+	return 0;
+}
+
+int store_ages(struct store *s, const char *device, struct store_age **v, int *n,
+	       struct err *err)
+{
+	static const struct db_row kind = { sizeof(struct store_age), read_age, NULL };
+	struct db_rows rows;
+	int rc = db_read_rows(s, err, &kind, &rows, "SELECT json_extract(c.value, '$[0]'), "
+			      "json_extract(c.value, '$[1]'), json_extract(c.value, '$[2]'), "
+			      "json_extract(c.value, '$[3]') FROM observed_map AS m, "
+			      "json_each(m.ages) AS c WHERE m.device = ?", "s", device);
+
+	*v = rows.v;
+	*n = rows.n;
 	return rc;
 }

@@ -51,6 +51,7 @@ static void make_old(const struct place *p, const char *const *texts, int n)
 	    "ALTER TABLE change DROP COLUMN topologies; "
 	    "ALTER TABLE change DROP COLUMN empties; "
 	    "ALTER TABLE job DROP COLUMN told_ns; ALTER TABLE job DROP COLUMN preempt_ns; "
+	    "ALTER TABLE observed_map DROP COLUMN ages; "
 	    "PRAGMA user_version = 18");
 }
 
@@ -213,7 +214,8 @@ static void exports_have_none(void **state)
 	    "ALTER TABLE change ADD COLUMN empties TEXT NOT NULL DEFAULT '';"
 	    "ALTER TABLE job ADD COLUMN told_ns INTEGER NOT NULL DEFAULT 0;"
 	    "ALTER TABLE job ADD COLUMN preempt_ns INTEGER NOT NULL DEFAULT 0;"
-	    "PRAGMA user_version = 24");
+	    "ALTER TABLE observed_map ADD COLUMN ages TEXT NOT NULL DEFAULT '[]';"
+	    "PRAGMA user_version = 25");
 	assert_int_equal(store_export(p.path, &everything, &text, &err), 0);
 	assert_non_null(memmem(text.data, text.len, WORD, strlen(WORD)));
 	if (store_import(to.path, "text", text.data, text.len, false, &done, &err)) {
