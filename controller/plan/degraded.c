@@ -178,6 +178,36 @@ static int count_arcs(const struct plan_job *pj, bool *seen)
 	return n;
 }
 
+/* Of a step: those of collectives that dead circuits of the light that is lit serve, thus between
+ * two ranks of a group. */
+static void drop_schedules(const struct workload *w, struct plan_job *pj, const bool *dead)
+{
+	const struct topo *t = coll_physical(pj->sched);
+	int *group = x_new((size_t)topo_n(t), sizeof(*group));
+
+	for (size_t i = 0; i < pj->step->uses.n; i++) {
+		struct workload_use *use = &pj->step->uses.v[i];
+		uint32_t axes = w->ops.v[use->op].axes;
+
+		for (int a = 0; use->light == pj->light && use->sched && a < topo_m(t); a++) {
+			const struct topo_arc *arc = topo_arc(t, a);
+			bool serves = false;
+
+			if (dead[a]) {
+				workload_group(w, axes, arc->src, group);
+			}
+			for (int k = 0; dead[a] && k < workload_ranks(w, axes); k++) {
+				serves |= group[k] == arc->dst;
+			}
+			if (serves) {
+				coll_free(use->sched);
+				use->sched = NULL;
+			}
+		}
+	}
+	free(group);
+}
+
 void plan_assess(const struct plan_ctx *ctx, struct plan_job *pj)
 {
 	int m = topo_m(coll_physical(pj->sched));
@@ -195,6 +225,9 @@ void plan_assess(const struct plan_ctx *ctx, struct plan_job *pj)
 	pj->loss = loss;
 	if (ctx->fabric->jobs[pj->job].kind != MODEL_COLLECTIVE) {
 		loss->rate = (double)(loss->arcs - loss->dead_arcs) / loss->arcs;
+		if (pj->step) {
+			drop_schedules(ctx->fabric->jobs[pj->job].workload, pj, dead);
+		}
 	} else {
 		schedule_rest(ctx, pj, dead, loss);
 	}

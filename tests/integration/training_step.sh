@@ -50,12 +50,22 @@ has err "is said" "job train is a step without a collective sink"
 
 # An output fails: its circuit is dark until an apply, which moves nothing else.
 map ocs0 >"$T/before"
-control ocs0 "fault port-failed=o1" >"$T/answer"
+# One between pipeline stages, from h0 to h4, which no sum goes over.
+sends=$(grep -E '^[1-4],(1[789]|20)$' "$T/before" | head -1)
+control ocs0 "fault port-failed=o${sends#*,}" >"$T/answer"
 health() { weft verify >"$T/out" 2>"$T/err"; weft status --format json | jq -e ".jobs[0].health == \"$1\"" >/dev/null; }
 wait_for 20 health degraded
 tap "a dead circuit degrades the step"
-expect 69 "and its schedules are not served" weft schedule export --job train/sync -o "$T/s.json"
-has err "with the reason" "schedules of a step need all of its light"
+expect 69 "and schedules that it serves are not to be had" weft schedule export --job train/mix -o "$T/s.json"
+has err "with the reason" "schedules of a step need all circuits that serve them"
+expect 0 "others are" weft schedule export --job train/sync -o "$T/s.json"
+expect 69 "but not the folder" weft schedule export --job train -o "$T/train/"
+control ocs0 "clear port-failed" >"$T/answer"
+wait_for 20 health up
+tap "the circuit is back"
+control ocs0 "fault port-failed=o1" >"$T/answer"
+wait_for 20 health degraded
+tap "another is dead"
 weft apply >"$T/out" 2>"$T/err"
 map ocs0 >"$T/after"
 [[ $(diff "$T/before" "$T/after" | grep -c '^<') == 1 ]]
@@ -106,7 +116,7 @@ weft status >"$T/out" 2>"$T/err"
 has out "status names it" "ocs0: in [0-9]* -> out [0-9]*|ocs0.* [0-9]+ *-> *[0-9]+"
 weft status --format json | jq -e '.jobs[0].health == "degraded"' >"$T/ok"
 tap "the job is degraded"
-expect 69 "and its schedules are not served" weft schedule export --job train/sync -o "$T/s.json"
+expect 69 "and its folder is not to be had" weft schedule export --job train -o "$T/dead/"
 control ocs0 clear >"$T/answer"; weft verify >"$T/out" 2>"$T/err"
 expect 0 "asked for again it is whole" weft job light train "$other"
 expect 0 "and the other one too" weft job light train "$last"

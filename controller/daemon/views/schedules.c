@@ -181,10 +181,11 @@ static struct kept_schedule *kept_new(const char *job, struct plan_job *pj,
 		k->why = loss->why;
 		memcpy(k->part, loss->part, sizeof(k->part));
 	}
-	if (use && loss) {
-		coll_free(k->sched);
-		k->sched = NULL;
-		err_set(&k->why, WEFT_EUNAVAIL, "schedules of a step need all of its light");
+	if (use && loss && k->sched) {	/* no dead circuit serves it */
+		k->dead = 0;
+	} else if (use && loss) {
+		err_set(&k->why, WEFT_EUNAVAIL, "schedules of a step need all circuits that serve "
+			"them");
 	}
 	return k;
 }
