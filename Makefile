@@ -222,7 +222,8 @@ FILES_lp := $(wildcard lib/lp/*.c collective/cost/*.c collective/bfb/late.c coll
 FILES_rings := $(wildcard optree/*.c optree/*/*.c rwa/ring/*.c)
 FILES_flow := $(wildcard collective/flow/*.c)
 FILES_trunks := $(wildcard rwa/mesh/*.c controller/plan/switches/trunk*.c)
-FILES_finder := $(wildcard collective/finder/*.c) $(filter-out %/value.c,$(wildcard collective/workload/*.c))
+FILES_finder := $(wildcard collective/finder/*.c) \
+	$(filter-out %/value.c %/groups.c %/server.c,$(wildcard collective/workload/*.c))
 FILES_schedules := $(wildcard controller/cli/schedules/*.c)
 FILES_lab := $(wildcard controller/cli/lab/*.c)
 FILES_http := lib/http/http.c lib/http/user.c

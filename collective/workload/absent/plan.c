@@ -15,6 +15,12 @@ int workload_make_schedules(const struct workload *w, struct workload_plan *plan
 	return build_lacks("collectives", err);
 }
 
+int workload_group_topo(const struct workload *w, const struct workload_light *l, int op,
+			struct topo **out, struct err *err)
+{
+	return build_lacks("collectives", err);
+}
+
 int workload_light_topo(const struct workload *w, const struct workload_light *l,
 			struct topo **out, struct err *err)
 {
