@@ -227,6 +227,11 @@ static void write_advice(const struct plan *p, int job, Weft__V1__PlanJob *row, 
 			   ? row->degradation->failed - (pj->loss ? pj->loss->dead : 0) : 0;
 	char text[32];
 
+	/* Where an apply has nothing to do the plan's times are those of what may yet come back. */
+	if (plan_is_empty(p)) {
+		row->apply_time_ns = 0;
+		return;
+	}
 	row->apply_time_ns = g->after_ns > 0 && (g->before_ns == 0 || g->after_ns < g->before_ns)
 				     ? g->after_ns : 0;
 	if (back <= 0 && !row->apply_time_ns) {
