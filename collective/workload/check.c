@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plan held against what it says of itself: nothing here is made as plans are. What is not
- * proven again is the bound of light that changes, which is the least of many: it is only compared
- * with the time of the plan.
+ * A plan held against what it says of itself: nothing here is made as plans are, but for the links
+ * that a group has within servers (server_group), which are built again. What is not proven again
+ * is the bound of light that changes, which is the least of many: it is only compared with the
+ * time of the plan.
  */
 #include <math.h>
 #include <stdlib.h>

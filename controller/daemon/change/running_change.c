@@ -312,7 +312,9 @@ static void on_applied(int rc, const struct apply_result *res, const struct err 
 		log_error("weftd", "%s", ignored.msg);
 	}
 	if (res->verdict == APPLY_COMMITTED || res->verdict == APPLY_NOTHING_TO_DO) {
-		r = rc ? rc : check_light(c, res, &lacks);
+		if (rc == 0) {
+			r = check_light(c, res, &lacks);
+		}
 		take_jobs(c);
 	}
 	if (res->verdict == APPLY_COMMITTED && c->plan->evacuated[0]) {

@@ -194,6 +194,7 @@ static void refusals(void **state)
 {
 	struct workload *w = servers(1, 0, (int[]){ 4, 6 }, 2);
 	int at[8] = { 0 };
+	struct workload_plan *plan;
 	struct workload_op op = { .name = (char *)"s", .shift = 1, .axes = 2, .bytes = 1 };
 	struct err err = { 0 };
 
@@ -206,6 +207,19 @@ static void refusals(void **state)
 	must(workload_set_server(w, "Star(2)", at, &err), &err);
 	assert_int_equal(workload_servers(w, 3), 12);
 	assert_int_equal(workload_add_op(w, &op, &err), WEFT_EUNSUPPORTED);
+	workload_free(w);
+	/* Of its ranks 0 and 1 one has an arc to the other, of 2 and 3 the other to the one. */
+	w = servers(1, 0, (int[]){ 2, 2, 2 }, 3);
+	for (int i = 0; i < 4; i++) {
+		at[i] = i;
+	}
+	must(workload_set_server(w, "GenKautz(2,4)", at, &err), &err);
+	add(w, COLL_ALLGATHER, 4, 1 << 20);
+	add(w, COLL_ALLGATHER, 1, 1 << 20);
+	must(workload_make_plan(w, &usual, &plan, &err), &err);
+	assert_int_equal(workload_make_schedules(w, plan, &err), WEFT_EUNSUPPORTED);
+	assert_string_equal(err.msg, "c0: its groups are not alike within a server");
+	workload_plan_free(plan);
 	workload_free(w);
 }
 
