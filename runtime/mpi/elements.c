@@ -5,14 +5,15 @@
 
 #include "runtime/mpi/private.h"
 
-int mpi_elements_of(MPI_Comm comm, MPI_Datatype type, MPI_Op op, struct mpi_elements *out)
+int mpi_elements_of(MPI_Comm comm, int self, MPI_Datatype type, MPI_Op op,
+		    struct mpi_elements *out)
 {
 	MPI_Aint lb;
 	MPI_Count size;
 	int rc;
 
-	*out = (struct mpi_elements){ .comm = comm, .type = type, .op = op };
-	if ((rc = PMPI_Comm_rank(comm, &out->self)) || (rc = PMPI_Type_size_x(type, &size)) ||
+	*out = (struct mpi_elements){ .comm = comm, .self = self, .type = type, .op = op };
+	if ((rc = PMPI_Type_size_x(type, &size)) ||
 	    (rc = PMPI_Type_get_extent(type, &lb, &out->extent)) ||
 	    (rc = PMPI_Type_get_true_extent(type, &out->true_lb, &out->true_extent))) {
 		return rc;

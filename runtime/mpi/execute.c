@@ -2,11 +2,12 @@
 /*
  * The run of a rank's program: see execute.h, and order.c for when sends leave.
  *
- * A receive goes straight to its place when it is one run that nothing has to be added
- * to and the sends that read what it writes over are complete as it is posted; else it is
- * kept aside until its turn. A send goes straight from its place when it is one run, else from
- * a packed copy. All receives of a step are posted before any send of that step is waited
- * for; and what is waited for to have memory for packed copies are sends of earlier steps.
+ * A receive goes straight to its place when it is one run that is stored, or the first to be
+ * added, once the sends that read what it writes over are complete; else it is kept aside until
+ * its turn. A large one is not posted before its place is free, as it would be copied: in its step
+ * it waits for those sends where they are of earlier steps. A send goes straight from its place
+ * when it is one run, else from a packed copy. All receives of a step are posted before any send of
+ * that step is waited for; and before, for a place or for memory, sends of earlier steps are.
  * So by induction over steps every message finds its receive posted: nothing locks up.
  *
  * MPI is called by its PMPI names: what stands before the others for the program, as
@@ -24,6 +25,8 @@
 /* Receives of later steps that are posted ahead: so many, and so many bytes kept aside. */
 #define AHEAD 64
 #define AHEAD_BYTES (INT64_C(4) << 20)
+/* So many bytes are sooner copied than waited for. */
+#define COPIED_BYTES (INT64_C(16) << 10)
 /* Packed copies of earlier steps are waited for beyond this. */
 #define PACKED_BYTES (INT64_C(16) << 20)
 
@@ -40,6 +43,10 @@ struct mpi_executor {
 	/* Of each receive: its request, and where it is kept aside. */
 	MPI_Request *receive;
 	char **aside;
+	/* Of each piece: its first element and the one after its last, in a vector of `total`; -1:
+	 * of none yet. Divisions take as long as to send a short message. */
+	int64_t *first, *end;
+	int64_t total;
 	int32_t *packs;		/* sends with a packed copy */
 	struct arrays all;
 	struct mpi_memory memory;	/* of packed copies, and of what is kept aside */
@@ -52,6 +59,7 @@ struct mpi_run {
 	const struct rank_program *p;
 	struct mpi_elements el;
 	int64_t total;
+	bool in_place;		/* sums: RANK_IN is RANK_OUT */
 	char *buf[3];		/* the first element of each buffer */
 	int64_t posted, done;	/* receives */
 	int64_t next;		/* sends that have left, in their order */
@@ -101,6 +109,9 @@ int mpi_executor_new(const struct rank_program *p, MPI_Comm comm, struct mpi_exe
 	arrays_add(&x->all, x->packs, p->sends.n);
 	arrays_add(&x->all, x->receive, p->receives.n);
 	arrays_add(&x->all, x->aside, p->receives.n);
+	arrays_add(&x->all, x->first, p->pieces.n);
+	arrays_add(&x->all, x->end, p->pieces.n);
+	x->total = -1;
 	mpi_order_make(p, &x->order);
 	*out = x;
 	return 0;
@@ -126,24 +137,39 @@ void mpi_executor_measure(struct mpi_executor *x, struct mpi_measure *m)
 
 /* ---- places ---- */
 
-static char *address(const struct mpi_run *r, const struct rank_piece *q)
+/* Of piece k of the program. */
+static char *address(const struct mpi_run *r, int32_t k)
 {
-	return r->buf[q->buf] + rank_offset(r->p, r->total, q->first) * r->el.extent;
+	return r->buf[r->p->pieces.v[k].buf] + r->x->first[k] * r->el.extent;
 }
 
-static int64_t piece_elements(const struct mpi_run *r, const struct rank_piece *q)
+static int64_t elements(const struct mpi_run *r, int32_t k)
 {
-	return rank_offset(r->p, r->total, (int64_t)q->first + q->count) -
-	       rank_offset(r->p, r->total, q->first);
+	return r->x->end[k] - r->x->first[k];
+}
+
+static int64_t elements_of(const struct mpi_run *r, const struct rank_message *m)
+{
+	int64_t n = 0;
+
+	for (int32_t k = m->first_piece; k < m->first_piece + m->pieces; k++) {
+		n += elements(r, k);
+	}
+	return n;
+}
+
+static char *chunk(const struct mpi_run *r, enum rank_buf buf, int64_t k)
+{
+	return r->buf[buf] + rank_offset(r->p, r->total, k) * r->el.extent;
 }
 
 static int copy(const struct mpi_run *r, const struct rank_copy *c)
 {
-	if (c->from.count == 0) {
-		return MPI_SUCCESS;
-	}
-	return mpi_elements_copy(&r->el, address(r, &c->from), address(r, &c->to),
-				 piece_elements(r, &c->from));
+	int64_t from = rank_offset(r->p, r->total, c->from.first);
+	int64_t end = rank_offset(r->p, r->total, (int64_t)c->from.first + c->from.count);
+
+	return mpi_elements_copy(&r->el, chunk(r, c->from.buf, c->from.first),
+				 chunk(r, c->to.buf, c->to.first), end - from);
 }
 
 /* ---- sends ---- */
@@ -151,8 +177,7 @@ static int copy(const struct mpi_run *r, const struct rank_copy *c)
 static void drop_packed(struct mpi_run *r, int32_t i)
 {
 	if (r->x->packed[i]) {
-		r->packed_bytes -= mpi_elements_bytes(&r->el, rank_elements(r->p, &r->p->sends.v[i],
-									    r->total));
+		r->packed_bytes -= mpi_elements_bytes(&r->el, elements_of(r, &r->p->sends.v[i]));
 		mpi_memory_give(&r->x->memory, r->x->packed[i]);
 		r->x->packed[i] = NULL;
 	}
@@ -207,10 +232,8 @@ static int pack(struct mpi_run *r, int32_t i, int64_t n, const char **out)
 	r->x->packs[r->n_packs++] = i;
 	*out = to = mpi_elements_first(&r->el, r->x->packed[i], n);
 	for (int32_t k = m->first_piece; k < m->first_piece + m->pieces && !rc; k++) {
-		const struct rank_piece *q = &r->p->pieces.v[k];
-
-		rc = mpi_elements_copy(&r->el, address(r, q), to, piece_elements(r, q));
-		to += piece_elements(r, q) * r->el.extent;
+		rc = mpi_elements_copy(&r->el, address(r, k), to, elements(r, k));
+		to += elements(r, k) * r->el.extent;
 	}
 	return rc;
 }
@@ -218,7 +241,7 @@ static int pack(struct mpi_run *r, int32_t i, int64_t n, const char **out)
 static int start_send(struct mpi_run *r, int32_t i)
 {
 	const struct rank_message *m = &r->p->sends.v[i];
-	int64_t n = rank_elements(r->p, m, r->total);
+	int64_t n = elements_of(r, m);
 	const char *from;
 	int rc;
 
@@ -229,7 +252,7 @@ static int start_send(struct mpi_run *r, int32_t i)
 	r->messages++;
 	r->elements += n;
 	if (m->pieces == 1) {
-		from = address(r, &r->p->pieces.v[m->first_piece]);
+		from = address(r, m->first_piece);
 	} else if ((rc = pack(r, i, n, &from))) {
 		return rc;
 	}
@@ -274,22 +297,31 @@ static int complete_sends(struct mpi_run *r, int64_t count, bool wait, bool *com
 
 /* ---- receives ---- */
 
-/* Where a receive of n elements goes: its place, or aside. */
-static int receive_to(struct mpi_run *r, int64_t i, int64_t n, char **to)
+/* Whether a message may come to its place: nothing is done to what comes, or RANK_IN is added to
+ * it there. */
+static bool has_place(const struct mpi_run *r, const struct rank_message *m)
 {
-	const struct rank_message *m = &r->p->receives.v[i];
 	const struct rank_piece *q = &r->p->pieces.v[m->first_piece];
-	int64_t bytes = mpi_elements_bytes(&r->el, n);
-	bool free_place = false;
-	int rc = MPI_SUCCESS;
 
-	if (m->pieces == 1 && !q->reduce) {
-		rc = complete_sends(r, m->after, false, &free_place);
-	}
-	if (rc || free_place) {
-		*to = address(r, q);
-		return rc;
-	}
+	return m->pieces == 1 && (!q->reduce || (q->fresh && !r->in_place));
+}
+
+/* Whether the place of a receive is free; in its step, where it is worth it, waits for that. */
+static int find_place(struct mpi_run *r, const struct rank_message *m, bool wait, bool *is_free)
+{
+	int64_t after = r->in_place ? m->in_place_after : m->after;
+	int rc;
+
+	wait = wait && (after == 0 || r->p->sends.v[after - 1].step < m->step);
+	rc = complete_sends(r, after, wait, is_free);
+	*is_free &= r->done >= m->behind;
+	return rc;
+}
+
+static int take_aside(struct mpi_run *r, int64_t i, int64_t n, char **to)
+{
+	int64_t bytes = mpi_elements_bytes(&r->el, n);
+
 	r->x->aside[i] = mpi_memory_take(&r->x->memory, bytes);
 	if (!r->x->aside[i]) {
 		return MPI_ERR_NO_MEM;
@@ -299,60 +331,99 @@ static int receive_to(struct mpi_run *r, int64_t i, int64_t n, char **to)
 	return MPI_SUCCESS;
 }
 
+/* Where the next receive, of n elements, goes: its place, or aside; NULL: nowhere yet, as it is of
+ * a later step than this one. */
+static int receive_to(struct mpi_run *r, int step, int64_t n, char **to)
+{
+	const struct rank_message *m = &r->p->receives.v[r->posted];
+	int64_t bytes = mpi_elements_bytes(&r->el, n);
+	bool large = bytes > COPIED_BYTES, ahead = m->step > step, is_free;
+	int rc;
+
+	*to = NULL;
+	if (has_place(r, m)) {
+		rc = find_place(r, m, large && !ahead, &is_free);
+		if (rc || is_free) {
+			*to = address(r, m->first_piece);
+			return rc;
+		}
+		if (large && ahead) {
+			return MPI_SUCCESS;
+		}
+	}
+	if (ahead && r->aside_bytes + bytes > AHEAD_BYTES) {
+		return MPI_SUCCESS;
+	}
+	return take_aside(r, r->posted, n, to);
+}
+
 /* All receives of the step, and some of later ones. */
 static int post_receives(struct mpi_run *r, int step)
 {
-	int rc = MPI_SUCCESS;
+	int rc;
 	char *to;
 
-	while (!rc && r->posted < (int64_t)r->p->receives.n) {
+	for (; r->posted < (int64_t)r->p->receives.n; r->posted++) {
 		const struct rank_message *m = &r->p->receives.v[r->posted];
-		int64_t n = rank_elements(r->p, m, r->total);
+		int64_t n = elements_of(r, m);
 
-		if (m->step > step && (r->posted - r->done >= AHEAD ||
-		    r->aside_bytes + mpi_elements_bytes(&r->el, n) > AHEAD_BYTES)) {
+		if (m->step > step && r->posted - r->done >= AHEAD) {
 			break;
 		}
-		if (n > 0 && !(rc = receive_to(r, r->posted, n, &to))) {
-			rc = mpi_elements_receive(&r->el, to, n, m->peer, m->link,
-						  &r->x->receive[r->posted]);
+		if (n == 0) {
+			continue;
 		}
-		r->posted++;
+		if ((rc = receive_to(r, step, n, &to)) || !to ||
+		    (rc = mpi_elements_receive(&r->el, to, n, m->peer, m->link,
+					       &r->x->receive[r->posted]))) {
+			return rc;
+		}
 	}
-	return rc;
+	return MPI_SUCCESS;
 }
 
-/* Stores what came in the place where it waits to be forwarded. */
-static int keep(struct mpi_run *r, const struct rank_piece *q, const char *from)
+/* Stores or adds piece k of what came, which may be in its place; and stores it where it waits to
+ * be forwarded. */
+static int store_piece(struct mpi_run *r, int32_t k, const char *from)
 {
-	const struct rank_piece to = { .buf = RANK_WORK, .first = q->kept, .count = q->count };
+	const struct rank_piece *q = &r->p->pieces.v[k];
+	int64_t n = elements(r, k);
+	char *to = address(r, k);
+	int rc;
 
-	return mpi_elements_copy(&r->el, from, address(r, &to), piece_elements(r, q));
+	if (q->keep &&
+	    (rc = mpi_elements_copy(&r->el, from, chunk(r, RANK_WORK, q->kept), n))) {
+		return rc;
+	}
+	if (q->reduce && (!q->fresh || r->in_place)) {
+		return mpi_elements_sum(&r->el, from, to, n);
+	}
+	if ((rc = mpi_elements_copy(&r->el, from, to, n)) || !q->fresh) {
+		return rc;
+	}
+	return mpi_elements_sum(&r->el, chunk(r, RANK_IN, rank_own_first(r->p, q)), to, n);
 }
 
-/* Stores what was kept aside: adds it, or copies it. */
+/* Stores a message that has come. */
 static int store(struct mpi_run *r, int64_t i)
 {
 	const struct rank_message *m = &r->p->receives.v[i];
-	int64_t n = rank_elements(r->p, m, r->total);
-	const char *from = mpi_elements_first(&r->el, r->x->aside[i], n);
+	int64_t n = elements_of(r, m);
+	char *aside = r->x->aside[i];
+	const char *from = aside ? mpi_elements_first(&r->el, aside, n)
+				 : address(r, m->first_piece);
 	bool complete;
-	int rc = complete_sends(r, m->after, true, &complete);
+	int rc = complete_sends(r, r->in_place ? m->in_place_after : m->after, true, &complete);
 
 	for (int32_t k = m->first_piece; k < m->first_piece + m->pieces && !rc; k++) {
-		const struct rank_piece *q = &r->p->pieces.v[k];
-		int64_t count = piece_elements(r, q);
-
-		if (q->keep && (rc = keep(r, q, from))) {
-			break;
-		}
-		rc = q->reduce ? mpi_elements_sum(&r->el, from, address(r, q), count)
-			       : mpi_elements_copy(&r->el, from, address(r, q), count);
-		from += count * r->el.extent;
+		rc = store_piece(r, k, from);
+		from += elements(r, k) * r->el.extent;
 	}
-	r->aside_bytes -= mpi_elements_bytes(&r->el, n);
-	mpi_memory_give(&r->x->memory, r->x->aside[i]);
-	r->x->aside[i] = NULL;
+	if (aside) {
+		r->aside_bytes -= mpi_elements_bytes(&r->el, n);
+		mpi_memory_give(&r->x->memory, aside);
+		r->x->aside[i] = NULL;
+	}
 	return rc;
 }
 
@@ -360,7 +431,7 @@ static int take_receive(struct mpi_run *r)
 {
 	int rc = PMPI_Wait(&r->x->receive[r->done], MPI_STATUS_IGNORE);
 
-	if (!rc && r->x->aside[r->done]) {
+	if (!rc) {
 		rc = store(r, r->done);
 	}
 	r->done++;
@@ -405,14 +476,16 @@ static int run_step(struct mpi_run *r, int step)
 	return end_step(r, step);
 }
 
-/* An all-to-all stores in out before all of in is sent. */
+/* An all-to-all stores in out before all of in is sent, and so does a reduce-scatter, whose own
+ * shard lies elsewhere in it. */
 static bool needs_copy_of_in(const struct mpi_run *r)
 {
-	const struct rank_program *p = r->p;
+	enum coll_kind kind = r->p->kind;
 	const char *in = r->buf[RANK_IN], *out = r->buf[RANK_OUT];
 	int64_t bytes = mpi_elements_bytes(&r->el, r->total);
 
-	return p->kind == COLL_ALLTOALL && in < out + bytes && out < in + bytes;
+	return (kind == COLL_ALLTOALL || kind == COLL_REDUCE_SCATTER) && in < out + bytes &&
+	       out < in + bytes;
 }
 
 /* RANK_WORK, and a copy of in where it needs one. Memory is kept for later runs. */
@@ -450,7 +523,13 @@ static int run(struct mpi_run *r)
 	bool complete;
 	int rc;
 
-	if ((rc = set_up_work(r)) || (rc = copy(r, &r->p->begin))) {
+	if ((rc = set_up_work(r))) {
+		return rc;
+	}
+	r->in_place = r->buf[RANK_IN] == r->buf[RANK_OUT];
+	/* The first messages are on their way when the own data is copied. */
+	if ((rc = post_receives(r, 0)) || (rc = start_sends(r, 0)) ||
+	    (r->p->own.from.count > 0 && (rc = copy(r, &r->p->own)))) {
 		return rc;
 	}
 	for (int step = 0; step < r->p->steps; step++) {
@@ -459,11 +538,19 @@ static int run(struct mpi_run *r)
 			return rc;
 		}
 	}
-	if ((rc = complete_sends(r, (int64_t)r->p->sends.n, true, &complete)) ||
-	    (rc = make_room(r, r->p->steps))) {
-		return rc;
+	rc = complete_sends(r, (int64_t)r->p->sends.n, true, &complete);
+	return rc ? rc : make_room(r, r->p->steps);
+}
+
+static void set_total(struct mpi_executor *x, int64_t total)
+{
+	for (size_t k = 0; k < x->p->pieces.n && x->total != total; k++) {
+		const struct rank_piece *q = &x->p->pieces.v[k];
+
+		x->first[k] = rank_offset(x->p, total, q->first);
+		x->end[k] = rank_offset(x->p, total, (int64_t)q->first + q->count);
 	}
-	return copy(r, &r->p->end);
+	x->total = total;
 }
 
 int mpi_executor_run(struct mpi_executor *x, const void *in, void *out, int64_t total,
@@ -475,7 +562,8 @@ int mpi_executor_run(struct mpi_executor *x, const void *in, void *out, int64_t 
 	if (x->failed) {
 		return MPI_ERR_OTHER;
 	}
-	r.step_began_s = PMPI_Wtime();
+	r.step_began_s = x->measure ? PMPI_Wtime() : 0;
+	set_total(x, total);
 	memset(x->started, 0, x->p->sends.n);
 	for (size_t i = 0; i < x->p->sends.n; i++) {
 		x->send[i] = MPI_REQUEST_NULL;
@@ -483,7 +571,7 @@ int mpi_executor_run(struct mpi_executor *x, const void *in, void *out, int64_t 
 	for (size_t i = 0; i < x->p->receives.n; i++) {
 		x->receive[i] = MPI_REQUEST_NULL;
 	}
-	rc = mpi_elements_of(x->comm, type, op, &r.el);
+	rc = mpi_elements_of(x->comm, x->p->rank, type, op, &r.el);
 	if (!rc) {
 		rc = run(&r);
 	}

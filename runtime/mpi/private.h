@@ -39,7 +39,8 @@ struct mpi_elements {
 };
 
 /* All return MPI error codes. O(1). */
-int mpi_elements_of(MPI_Comm comm, MPI_Datatype type, MPI_Op op, struct mpi_elements *out);
+int mpi_elements_of(MPI_Comm comm, int self, MPI_Datatype type, MPI_Op op,
+		    struct mpi_elements *out);
 
 /* Bytes that n elements span, at least 1; and where the first is to be in so much memory. */
 int64_t mpi_elements_bytes(const struct mpi_elements *e, int64_t n);

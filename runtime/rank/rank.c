@@ -14,9 +14,10 @@
 #include "lib/base/number/rat.h"
 #include "runtime/rank/private.h"
 
-/* How many receives there were when a chunk was written, and sends when it was read. */
+/* How many receives there were when a chunk was written, and sends when it was read, or RANK_IN's
+ * in its stead. */
 struct rank_cell {
-	int64_t written, read;
+	int64_t written, read, own_read;
 };
 
 /* A shard that passes through: chunks that came, and that went on. */
@@ -79,8 +80,13 @@ static struct rank_piece shard_of(const struct rank_program *p, const struct col
 	case COLL_BROADCAST:
 		return (struct rank_piece){ .buf = RANK_OUT, .first = x->origin };
 	case COLL_REDUCE_SCATTER:
-	case COLL_REDUCE:
+		if (x->origin == p->rank) {
+			return (struct rank_piece){ .buf = RANK_OUT, .first = 0 };
+		}
 		return (struct rank_piece){ .buf = RANK_WORK, .first = x->origin };
+	case COLL_REDUCE:
+		return (struct rank_piece){ .buf = p->root == p->rank ? RANK_OUT : RANK_WORK,
+					    .first = x->origin };
 	case COLL_ALLTOALL:
 		if (x->origin == p->rank) {
 			return (struct rank_piece){ .buf = RANK_IN, .first = x->dest };
@@ -137,24 +143,37 @@ static int place(struct rank_walk *w, const struct coll_xfer *x, bool sends, str
 
 /* ---- messages ---- */
 
-/* What a send has to wait for, or a receive; and notes that it was there. */
-static void touch(struct rank_walk *w, const struct rank_piece *q, bool sends,
+static struct rank_cell *cell_of(struct rank_walk *w, uint8_t buf, int64_t chunk)
+{
+	while ((int64_t)w->cells[buf].n <= chunk) {
+		vec_push(&w->cells[buf], (struct rank_cell){ 0 });
+	}
+	return &w->cells[buf].v[chunk];
+}
+
+static int64_t largest(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* What a send has to wait for, or a receive; and notes that it was there. own: RANK_IN has what is
+ * sent. */
+static void touch(struct rank_walk *w, const struct rank_piece *q, bool sends, bool own,
 		  struct rank_message *m)
 {
-	int64_t end = (int64_t)q->first + q->count;
 	int64_t n = (int64_t)(sends ? w->out->sends.n : w->out->receives.n);
-	struct rank_cell *c;
 
-	while ((int64_t)w->cells[q->buf].n < end) {
-		vec_push(&w->cells[q->buf], (struct rank_cell){ 0 });
-	}
-	for (int64_t k = q->first; k < end; k++) {
-		c = &w->cells[q->buf].v[k];
+	for (int64_t k = q->first; k < (int64_t)q->first + q->count; k++) {
+		struct rank_cell *c = cell_of(w, q->buf, k);
+
 		if (sends) {
-			m->after = c->written > m->after ? c->written : m->after;
-			c->read = n;
+			m->after = largest(m->after, c->written);
+			*(own ? &c->own_read : &c->read) = n;
 		} else {
-			m->after = c->read > m->after ? c->read : m->after;
+			m->after = largest(m->after, c->read);
+			m->in_place_after = largest(m->in_place_after,
+						    largest(c->read, c->own_read));
+			m->behind = largest(m->behind, c->written);
 			c->written = n;
 		}
 	}
@@ -166,7 +185,8 @@ static void add_piece(struct rank_program *p, struct rank_message *m, const stru
 	struct rank_piece *last = m->pieces > 0 ? &p->pieces.v[p->pieces.n - 1] : NULL;
 
 	m->chunks += q->count;
-	if (last && last->buf == q->buf && last->reduce == q->reduce && last->keep == q->keep &&
+	if (last && last->buf == q->buf && last->reduce == q->reduce &&
+	    last->fresh == q->fresh && last->keep == q->keep &&
 	    (!q->keep || last->kept + last->count == q->kept) &&
 	    last->first + last->count == q->first) {
 		last->count += q->count;
@@ -176,16 +196,44 @@ static void add_piece(struct rank_program *p, struct rank_message *m, const stru
 	vec_push(&p->pieces, *q);
 }
 
+/* Chunks alike: RANK_IN stands for all of them, or for none. */
+static void add_alike(struct rank_walk *w, struct rank_piece q, bool own, bool sends,
+		      struct rank_message *m)
+{
+	const struct rank_piece kept = { .buf = RANK_WORK, .first = q.kept, .count = q.count };
+
+	touch(w, &q, sends, own, m);
+	if (q.keep) {
+		touch(w, &kept, sends, false, m);
+	}
+	q.fresh = own && q.reduce;
+	if (own && sends) {
+		q.first = rank_own_first(w->out, &q);
+		q.buf = RANK_IN;
+	}
+	add_piece(w->out, m, &q);
+}
+
+/* RANK_IN stands for a chunk of a sum until something comes. */
+static bool is_own(struct rank_walk *w, const struct rank_piece *q, int32_t k)
+{
+	return coll_is_sum(w->out->kind) && !cell_of(w, q->buf, (int64_t)q->first + k)->written;
+}
+
 static void add_whole(struct rank_walk *w, const struct rank_piece *q, bool sends,
 		      struct rank_message *m)
 {
-	const struct rank_piece kept = { .buf = RANK_WORK, .first = q->kept, .count = q->count };
+	for (int32_t from = 0, to; from < q->count; from = to) {
+		struct rank_piece part = *q;
+		bool own = is_own(w, q, from);
 
-	touch(w, q, sends, m);
-	if (q->keep) {
-		touch(w, &kept, sends, m);
+		for (to = from + 1; to < q->count && is_own(w, q, to) == own;) {
+			to++;
+		}
+		part.first += from;
+		part.count = to - from;
+		add_alike(w, part, own, sends, m);
 	}
-	add_piece(w->out, m, q);
 }
 
 /* Chunk k of the vector, as a transfer of the sum of rank `of` sends or brings it. WEFT_EINVAL when
@@ -318,7 +366,7 @@ static struct rank_copy copy_of(enum rank_buf from, int64_t at, enum rank_buf to
 	};
 }
 
-/* Shards of each buffer, and what is copied before and after. */
+/* Shards of each buffer, and what is copied of the own data. */
 static void lay_out(struct rank_program *p, int64_t through)
 {
 	int64_t n = p->ranks, c = p->chunks, own = p->rank * c;
@@ -329,39 +377,50 @@ static void lay_out(struct rank_program *p, int64_t through)
 	switch (p->kind) {
 	case COLL_ALLGATHER:
 		p->shards[RANK_IN] = 1;
-		p->begin = copy_of(RANK_IN, 0, RANK_OUT, own, c);
+		p->own = copy_of(RANK_IN, 0, RANK_OUT, own, c);
 		break;
 	case COLL_REDUCE_SCATTER:
 		p->shards[RANK_OUT] = 1;
 		p->shards[RANK_WORK] = (int32_t)n;
-		p->begin = copy_of(RANK_IN, 0, RANK_WORK, 0, n * c);
-		p->end = copy_of(RANK_WORK, own, RANK_OUT, 0, c);
+		p->own = copy_of(RANK_IN, 0, RANK_OUT, 0, n == 1 ? c : 0);
 		break;
 	case COLL_ALLREDUCE:
-		p->begin = copy_of(RANK_IN, 0, RANK_OUT, 0, n * c);
+		p->own = copy_of(RANK_IN, 0, RANK_OUT, 0, n == 1 ? c : 0);
 		break;
 	case COLL_ALLTOALL:
-		p->begin = copy_of(RANK_IN, own, RANK_OUT, own, c);
+		p->own = copy_of(RANK_IN, own, RANK_OUT, own, c);
 		break;
 	case COLL_BROADCAST:
 		p->shards[RANK_IN] = 0;
 		break;
 	case COLL_REDUCE:
 		p->shards[RANK_OUT] = root ? (int32_t)n : 0;
-		p->shards[RANK_WORK] = (int32_t)n;
-		p->begin = copy_of(RANK_IN, 0, RANK_WORK, 0, n * c);
-		p->end = copy_of(RANK_WORK, 0, RANK_OUT, 0, root ? n * c : 0);
+		p->shards[RANK_WORK] = root ? 0 : (int32_t)n;
+		p->own = copy_of(RANK_IN, 0, RANK_OUT, 0, n == 1 ? c : 0);
 		break;
 	case COLL_GATHER:
 		p->shards[RANK_IN] = 1;
 		p->shards[RANK_OUT] = root ? (int32_t)n : 0;
-		p->begin = copy_of(RANK_IN, 0, RANK_OUT, own, root ? c : 0);
+		p->own = copy_of(RANK_IN, 0, RANK_OUT, own, root ? c : 0);
 		break;
 	case COLL_SCATTER:
 		p->shards[RANK_IN] = root ? (int32_t)n : 0;
 		p->shards[RANK_OUT] = 1;
-		p->begin = copy_of(RANK_IN, own, RANK_OUT, 0, root ? c : 0);
+		p->own = copy_of(RANK_IN, own, RANK_OUT, 0, root ? c : 0);
 		break;
+	}
+}
+
+/* What leaves first need not wait until the own shard is in its place. */
+static void send_out_of_input(struct rank_program *p)
+{
+	for (size_t i = 0; i < p->sends.n && p->kind == COLL_ALLGATHER; i++) {
+		const struct rank_message *m = &p->sends.v[i];
+
+		for (int32_t k = 0; k < m->pieces && m->after == 0; k++) {
+			p->pieces.v[m->first_piece + k].buf = RANK_IN;
+			p->pieces.v[m->first_piece + k].first -= p->own.to.first;
+		}
 	}
 }
 
@@ -402,6 +461,7 @@ static int make(struct rank_walk *w, int rank, struct err *err)
 			       "many pieces of them", rank, INT32_MAX);
 	}
 	lay_out(p, (int64_t)w->slots.n + (int64_t)w->kept.cells.n / p->chunks);
+	send_out_of_input(p);
 	return 0;
 }
 
@@ -449,18 +509,19 @@ void rank_program_fini(struct rank_program *p)
 
 int64_t rank_offset(const struct rank_program *p, int64_t total, int64_t k)
 {
-	return (int64_t)((__int128)k * total / ((int64_t)p->ranks * p->chunks));
+	int64_t cells = (int64_t)p->ranks * p->chunks, product;
+
+	if (k == 0) {
+		return 0;
+	}
+	/* The usual case: longer numbers take much longer to divide. */
+	return __builtin_mul_overflow(k, total, &product) ? (int64_t)((__int128)k * total / cells)
+							  : product / cells;
 }
 
-int64_t rank_elements(const struct rank_program *p, const struct rank_message *m, int64_t total)
+int32_t rank_own_first(const struct rank_program *p, const struct rank_piece *q)
 {
-	int64_t n = 0;
+	bool own_shard = p->kind == COLL_REDUCE_SCATTER && q->buf == RANK_OUT;
 
-	for (int32_t i = m->first_piece; i < m->first_piece + m->pieces; i++) {
-		const struct rank_piece *q = &p->pieces.v[i];
-
-		n += rank_offset(p, total, (int64_t)q->first + q->count) -
-		     rank_offset(p, total, q->first);
-	}
-	return n;
+	return own_shard ? p->rank * p->chunks + q->first : q->first;
 }

@@ -29,14 +29,18 @@
  *
  *	                in   out  work
  *	allgather       1    N    0
- *	reduce-scatter  N    1    N     work begins as a copy of in
- *	allreduce       N    N    k N   out begins as a copy of in; work: sums that are
- *	                                forwarded, in k copies of the vector
+ *	reduce-scatter  N    1    N     sums of others' shards; out: of the own
+ *	allreduce       N    N    k N   sums that are forwarded, in k copies of the vector
  *	all-to-all      N    N    what passes through
  *	broadcast       0    N    0     out of the root is what it sends
- *	reduce          N    N    N     work begins as a copy of in; out: of the root
+ *	reduce          N    N    N     sums; those of the root are in out, without work
  *	gather          1    N    what passes through; out: of the root
  *	scatter         N    1    what passes through; in: of the root
+ *
+ * Sums begin with nothing: until something comes for a chunk it is sent out of RANK_IN, and to what
+ * comes first RANK_IN is added. So nothing is copied before, and where nothing is in the way what
+ * comes goes to its place. In an all-reduce and at the root of a reduce RANK_IN may be
+ * RANK_OUT itself.
  */
 enum rank_buf { RANK_IN, RANK_OUT, RANK_WORK };
 
@@ -44,6 +48,7 @@ enum rank_buf { RANK_IN, RANK_OUT, RANK_WORK };
 struct rank_piece {
 	uint8_t buf;		/* enum rank_buf */
 	bool reduce;		/* received: added to what is there, else stored */
+	bool fresh;		/* received, to be added: nothing is there yet, so to RANK_IN's */
 	bool keep;		/* received: what came is stored in RANK_WORK too, */
 	int32_t kept;		/* from this chunk on */
 	int32_t first, count;
@@ -58,9 +63,11 @@ struct rank_message {
 	int64_t chunks;		/* of all pieces */
 	int64_t after;		/* a send: so many receives must be stored before it; a
 				 * receive: so many sends must have left before it is stored */
+	/* Of receives: `after` where RANK_IN is RANK_OUT; so many receives wrote there before. */
+	int64_t in_place_after, behind;
 };
 
-/* Before the first message and after the last: chunks of one buffer to another. */
+/* Chunks of one buffer to another. */
 struct rank_copy {
 	struct rank_piece from, to;	/* alike long */
 };
@@ -72,7 +79,9 @@ struct rank_program {
 	int32_t shards[3];		/* of each enum rank_buf */
 	VEC(struct rank_message) receives, sends;	/* by step, then arc */
 	VEC(struct rank_piece) pieces;
-	struct rank_copy begin, end;	/* count 0: none */
+	/* Own data, which no message reads or writes there before the first receive is stored.
+	 * Count 0: none. */
+	struct rank_copy own;
 };
 
 /*
@@ -94,7 +103,7 @@ void rank_program_fini(struct rank_program *p);
  */
 int64_t rank_offset(const struct rank_program *p, int64_t total, int64_t k);
 
-/* Elements of a message. O(pieces). */
-int64_t rank_elements(const struct rank_program *p, const struct rank_message *m, int64_t total);
+/* Where the chunks of RANK_IN begin that are added to a fresh piece. O(1). */
+int32_t rank_own_first(const struct rank_program *p, const struct rank_piece *q);
 
 #endif

@@ -31,6 +31,21 @@ static inline struct coll_sched *schedule_of(enum coll_kind kind, const char *ex
 	return s;
 }
 
+/* Elements of a message. */
+static inline int64_t elements_of(const struct rank_program *p, const struct rank_message *m,
+				  int64_t total)
+{
+	int64_t n = 0;
+
+	for (int32_t i = m->first_piece; i < m->first_piece + m->pieces; i++) {
+		const struct rank_piece *q = &p->pieces.v[i];
+
+		n += rank_offset(p, total, (int64_t)q->first + q->count) -
+		     rank_offset(p, total, q->first);
+	}
+	return n;
+}
+
 /* Element k of what a rank begins with. */
 static inline uint64_t token(int rank, int64_t k)
 {

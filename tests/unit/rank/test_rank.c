@@ -28,6 +28,7 @@ struct rank_world {
 	int64_t total;
 	struct rank_program *p;
 	uint64_t **buf[3];
+	bool in_place;		/* a sum's input is its output */
 	int64_t *sent, *stored;
 	VEC(struct rank_queue) queues;
 };
@@ -87,6 +88,19 @@ static bool try_send(struct rank_world *w, int r)
 	return true;
 }
 
+/* What an element is added to. */
+static uint64_t held(const struct rank_world *w, int r, const struct rank_piece *x, int64_t k)
+{
+	const struct rank_program *p = &w->p[r];
+	int64_t own = rank_offset(p, w->total, rank_own_first(p, x)) -
+		      rank_offset(p, w->total, x->first);
+
+	if (!x->reduce) {
+		return 0;
+	}
+	return x->fresh ? w->buf[RANK_IN][r][own + k] : w->buf[x->buf][r][k];
+}
+
 static bool try_store(struct rank_world *w, int r)
 {
 	const struct rank_program *p = &w->p[r];
@@ -94,13 +108,13 @@ static bool try_store(struct rank_world *w, int r)
 	struct rank_queue *q;
 	uint64_t *value;
 
+	m = &p->receives.v[w->stored[r]];
 	if (w->stored[r] == (int64_t)p->receives.n ||
-	    p->receives.v[w->stored[r]].after > w->sent[r]) {
+	    (w->in_place ? m->in_place_after : m->after) > w->sent[r]) {
 		return false;
 	}
-	m = &p->receives.v[w->stored[r]];
 	q = queue_of(w, m->peer, r, m->link);
-	if (q->taken + (size_t)rank_elements(p, m, w->total) > q->values.n) {
+	if (q->taken + (size_t)elements_of(p, m, w->total) > q->values.n) {
 		return false;
 	}
 	w->stored[r]++;
@@ -115,7 +129,7 @@ static bool try_store(struct rank_world *w, int r)
 						     rank_offset(p, w->total, x->first)] =
 					q->values.v[q->taken];
 			}
-			*value = (x->reduce ? *value : 0) + q->values.v[q->taken++];
+			*value = held(w, r, x, k) + q->values.v[q->taken++];
 		}
 	}
 	return true;
@@ -135,11 +149,17 @@ static void run_world(struct rank_world *w, struct rng *rng)
 				w->buf[b][r][k] = b == RANK_IN ? token(r, k) : 77 + (uint64_t)k;
 			}
 		}
+		if (w->in_place && size_of(w, r, RANK_OUT) > 0) {
+			memcpy(w->buf[RANK_OUT][r], w->buf[RANK_IN][r],
+			       (size_t)w->total * sizeof(uint64_t));
+			free(w->buf[RANK_IN][r]);
+			w->buf[RANK_IN][r] = w->buf[RANK_OUT][r];
+		}
 		for (int64_t k = 0; k < w->total && w->p[r].kind == COLL_BROADCAST &&
 		     r == w->p[r].root; k++) {
 			w->buf[RANK_OUT][r][k] = token(r, k);
 		}
-		move(w, r, &w->p[r].begin);
+		move(w, r, &w->p[r].own);
 	}
 	while (moved) {
 		moved = false;
@@ -164,7 +184,6 @@ static void check_world(struct rank_world *w)
 	for (int r = 0; r < w->n; r++) {
 		assert_int_equal(w->sent[r], w->p[r].sends.n);
 		assert_int_equal(w->stored[r], w->p[r].receives.n);
-		move(w, r, &w->p[r].end);
 		for (int64_t k = size_of(w, r, RANK_OUT); k-- > 0;) {
 			assert_int_equal(w->buf[RANK_OUT][r][k], expected(&w->p[r], w->total, k));
 		}
@@ -174,9 +193,9 @@ static void check_world(struct rank_world *w)
 	}
 }
 
-static void assert_runs(const struct coll_sched *s, int64_t total, struct rng *rng)
+static void assert_world(const struct coll_sched *s, int64_t total, bool in_place, struct rng *rng)
 {
-	struct rank_world w = { .n = coll_ranks(s), .total = total };
+	struct rank_world w = { .n = coll_ranks(s), .total = total, .in_place = in_place };
 	struct err err = { 0 };
 
 	w.p = calloc((size_t)w.n, sizeof(*w.p));
@@ -192,10 +211,12 @@ static void assert_runs(const struct coll_sched *s, int64_t total, struct rng *r
 	run_world(&w, rng);
 	check_world(&w);
 	for (int r = 0; r < w.n; r++) {
-		rank_program_fini(&w.p[r]);
-		for (int b = 0; b < 3; b++) {
-			free(w.buf[b][r]);
+		if (w.buf[RANK_IN][r] != w.buf[RANK_OUT][r]) {
+			free(w.buf[RANK_IN][r]);
 		}
+		free(w.buf[RANK_OUT][r]);
+		free(w.buf[RANK_WORK][r]);
+		rank_program_fini(&w.p[r]);
 	}
 	for (size_t i = 0; i < w.queues.n; i++) {
 		vec_fini(&w.queues.v[i].values);
@@ -206,6 +227,16 @@ static void assert_runs(const struct coll_sched *s, int64_t total, struct rng *r
 	free(w.stored);
 	for (int b = 0; b < 3; b++) {
 		free(w.buf[b]);
+	}
+}
+
+static void assert_runs(const struct coll_sched *s, int64_t total, struct rng *rng)
+{
+	enum coll_kind kind = coll_kind_of(s);
+
+	assert_world(s, total, false, rng);
+	if (kind == COLL_ALLREDUCE || kind == COLL_REDUCE) {
+		assert_world(s, total, true, rng);
 	}
 }
 
@@ -405,6 +436,7 @@ static void assert_same_program(const struct rank_program *a, const struct rank_
 	for (size_t i = 0; i < a->pieces.n; i++) {
 		assert_int_equal(a->pieces.v[i].buf, b->pieces.v[i].buf);
 		assert_int_equal(a->pieces.v[i].reduce, b->pieces.v[i].reduce);
+		assert_int_equal(a->pieces.v[i].fresh, b->pieces.v[i].fresh);
 		assert_int_equal(a->pieces.v[i].keep, b->pieces.v[i].keep);
 		assert_int_equal(a->pieces.v[i].kept, b->pieces.v[i].kept);
 		assert_int_equal(a->pieces.v[i].first, b->pieces.v[i].first);
@@ -463,6 +495,96 @@ static void test_compact_chains(void **state)
 	}
 }
 
+/* The first sum of a place, and no other, is added to what RANK_IN has; it waits for nothing, so it
+ * may come to its place. Before it, RANK_IN is sent. */
+static void assert_begins_with_nothing(const struct rank_program *p)
+{
+	int64_t size = (int64_t)p->ranks * p->chunks;
+	bool *had = calloc((size_t)size, 1);	/* of OUT or, in a reduce, WORK: never both */
+
+	assert_int_equal(p->own.from.count, 0);
+	for (size_t i = 0; i < p->receives.n; i++) {
+		const struct rank_message *m = &p->receives.v[i];
+		bool first = true;
+
+		for (int k = m->first_piece; k < m->first_piece + m->pieces; k++) {
+			const struct rank_piece *q = &p->pieces.v[k];
+
+			for (int c = q->first; c < q->first + q->count; c++) {
+				assert_int_equal(q->fresh, q->reduce && !had[c]);
+				first &= !had[c];
+				had[c] = true;
+			}
+		}
+		assert_true(!first || (m->after == 0 && m->behind == 0));
+	}
+	for (size_t i = 0; i < p->sends.n; i++) {
+		const struct rank_message *m = &p->sends.v[i];
+
+		for (int k = m->first_piece; k < m->first_piece + m->pieces; k++) {
+			assert_true(m->after > 0 || p->pieces.v[k].buf == RANK_IN);
+		}
+	}
+	free(had);
+}
+
+static void test_sums_begin_with_nothing(void **state)
+{
+	static const enum coll_kind kinds[] = { COLL_ALLREDUCE, COLL_REDUCE };
+
+	(void)state;
+	for (int i = 0; i < 2 * GRAPHS; i++) {
+		struct coll_sched *s = schedule_of(kinds[i % 2], graphs[i / 2], 1);
+
+		for (int r = 0; r < coll_ranks(s); r++) {
+			struct rank_program p;
+			struct err err = { 0 };
+
+			must(rank_program_make(s, r, &p, &err), &err);
+			assert_begins_with_nothing(&p);
+			rank_program_fini(&p);
+		}
+		coll_free(s);
+	}
+}
+
+/* In two steps a rank that has its output elsewhere waits with no receive for a send. */
+static void test_two_ranks(void **state)
+{
+	struct coll_sched *s = bfb(COLL_ALLREDUCE, "K(2)");
+	struct rank_program p;
+	struct err err = { 0 };
+
+	(void)state;
+	must(rank_program_make(s, 0, &p, &err), &err);
+	assert_int_equal(p.receives.n, 2);
+	assert_true(p.pieces.v[p.receives.v[0].first_piece].fresh);
+	assert_int_equal(p.receives.v[1].after, 0);
+	assert_int_equal(p.receives.v[1].in_place_after, 1);
+	rank_program_fini(&p);
+	coll_free(s);
+}
+
+/* What is stored over a sum that was not sent may not come before that sum. */
+static void test_behind(void **state)
+{
+	struct coll_sched *s = empty(COLL_ALLREDUCE, "K(3)", 1);
+	struct rank_program p;
+	struct err err = { 0 };
+
+	(void)state;
+	for (int origin = 0; origin < 3; origin++) {
+		send_part(s, 0, 1, 0, origin, 0, 0, COLL_OP_REDUCE);
+		send_part(s, 1, 2, 0, origin, 0, 0, COLL_OP_COPY);
+	}
+	finish(s);
+	must(rank_program_make(s, 0, &p, &err), &err);
+	assert_int_equal(p.receives.v[0].behind, 0);
+	assert_int_equal(p.receives.v[1].behind, 1);
+	rank_program_fini(&p);
+	coll_free(s);
+}
+
 static void test_refused(void **state)
 {
 	struct coll_sched *s = bfb(COLL_ALLGATHER, "Ring(4)"), *part;
@@ -491,6 +613,9 @@ int main(void)
 		cmocka_unit_test(test_random_forwards),
 		cmocka_unit_test(test_forwards_of_a_part),
 		cmocka_unit_test(test_forward_without_sum),
+		cmocka_unit_test(test_sums_begin_with_nothing),
+		cmocka_unit_test(test_two_ranks),
+		cmocka_unit_test(test_behind),
 		cmocka_unit_test(test_compact_chains),
 		cmocka_unit_test(test_compact),
 		cmocka_unit_test(test_refused),
