@@ -623,12 +623,14 @@ TSAN_TESTS := base/test_parallel finder/test_find mesh/test_portfolio
 
 # Tests that go through all of a small world do so without sanitizers; with
 # them they do a small part of it (tests/unit/world.h).
-PLAIN_TESTS := apply/test_joint apply/test_recover bfb/test_steady embedding/test_embedding finder/test_find finder/test_table \
-	make/test_chooser make/test_make mesh/test_ring_mesh \
-	msccl/test_every_size msccl/test_lower mscclpp/test_every_plan optree/test_broadcast \
-	optree/test_compose optree/test_grouped optree/test_retune optree/test_simulate \
-	plan/test_choice plan/test_fits plan/test_servers reconfigure/test_orders reconfigure/test_reconfigure ring/test_ring store/test_faults \
-	torus/test_make torus/test_times
+PLAIN_TESTS := apply/test_joint apply/test_recover bfb/test_steady embedding/test_embedding \
+	finder/test_find finder/test_table make/test_chooser make/test_hierarchical make/test_make \
+	mesh/test_ring_mesh msccl/test_every_size msccl/test_lower \
+	mscclpp/test_every_plan optree/test_broadcast optree/test_compose optree/test_grouped \
+	optree/test_retune optree/test_simulate plan/test_choice plan/test_fits plan/test_job_digraph \
+	plan/test_job_ports plan/test_servers plan/test_trunks reconfigure/test_orders \
+	reconfigure/test_reconfigure ring/test_ring store/test_faults torus/test_make torus/test_times \
+	tree/test_stagger workload/test_call_lights workload/test_plans
 
 # Rooms that lean on libraries in C: `make soak` runs their tests under valgrind, which sees into these.
 VALGRIND_ROOMS := rpc store

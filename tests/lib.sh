@@ -131,11 +131,12 @@ has() {
 
 # wait_for SECONDS COMMAND...: until the command succeeds.
 wait_for() {
-	local tries=$(($1 * 20))
+	local end=$((${EPOCHREALTIME/[.,]/} + $1 * 1000000)) ms=50
 	shift
 	while ! "$@" >/dev/null 2>&1; do
-		((tries-- > 0)) || return 1
-		sleep 0.05
+		((${EPOCHREALTIME/[.,]/} < end)) || return 1
+		sleep ".$(printf %03d "$ms")"
+		((ms += ms < 250 ? ms / 4 : 0))
 	done
 }
 

@@ -811,7 +811,7 @@ static void random_meshes(void **state)
 
 	(void)state;
 	rng_seed(&rng, 11);
-	for (int k = 0; k < 12; k++) {
+	for (int k = 0; k < 6; k++) {
 		int n = 3 + (int)rng_below(&rng, 9);
 		struct rwa_mesh_result res;
 		struct rwa_mesh *m;
@@ -862,7 +862,7 @@ static void fibres_for_one_lightpath(void **state)
 
 	(void)state;
 	rng_seed(&rng, 5);
-	for (int k = 0; k < 20; k++) {
+	for (int k = 0; k < 6; k++) {
 		struct rwa_mesh *m[2];
 		struct rwa_mesh_result res[2];
 

@@ -10,8 +10,9 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/number/rng.h"
+#include "tests/unit/world.h"
 
-#define SPLITS 200
+#define SPLITS ALL_OR_SOME(200, 30)
 #define MOST_PORTS 8
 
 /* Hosts, of which each port goes to a switch, and the job that has it. */

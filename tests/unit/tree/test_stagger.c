@@ -10,6 +10,7 @@
 #include "common.h"
 #include "collective/tree/stagger/stagger.h"
 #include "lib/graph/graph.h"
+#include "tests/unit/world.h"
 
 /* A tree of `weight` along the arcs of `via`, where those from the super source on, of number m,
  * are none. */
@@ -176,7 +177,7 @@ static void test_random(void **state)
 
 	(void)state;
 	rng_seed(&r, 18);
-	for (int i = 0; i < 150; i++) {
+	for (int i = 0; i < ALL_OR_SOME(150, 30); i++) {
 		int n = 2 + (int)rng_below(&r, 13), more = (int)rng_below(&r, 20);
 		struct topo *t = random_digraph(&r, n, more, i % 3 ? 1 : 5, 1, 0);
 		enum coll_kind kind = kinds[i % 5];
@@ -426,7 +427,7 @@ static void test_below(void **state)
 
 	(void)state;
 	rng_seed(&r, 38);
-	for (int i = 0; i < 30; i++) {
+	for (int i = 0; i < ALL_OR_SOME(30, 6); i++) {
 		struct topo *t = random_digraph(&r, 3 + i % 9, (int)rng_below(&r, 20), 3, 1, 0);
 		struct coll_cost cost = { .alpha_ns = 500, .hop_ns = 100, .link_bps = 100000000000,
 					  .size_bytes = INT64_C(1) << (8 + i % 20) };

@@ -17,6 +17,7 @@
 #include "collective/workload/workload.h"
 #include "collective/flow/flow.h"
 #include "tests/unit/schedule/common.h"
+#include "tests/unit/world.h"
 
 #define STEPS "tests/data/workloads.txt"
 #define RATE INT64_C(800000000000)
@@ -363,9 +364,8 @@ static void values(void **state)
 			read_op(w, rest);
 		} else if (strcmp(line, "order") == 0) {
 			count(w, rest);
-		} else {
+		} else if (rows++ % ALL_OR_SOME(1, 6) == 0) {
 			check_row(w, rest);
-			rows++;
 		}
 	}
 	workload_free(w);
