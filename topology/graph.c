@@ -300,6 +300,18 @@ int topo_copy(const struct topo *t, struct topo **out, struct err *err)
 	return 0;
 }
 
+int topo_copy_forwarding(const struct topo *t, struct topo **out, struct err *err)
+{
+	int rc = topo_copy(t, out, err);
+
+	for (int u = 0; u < t->n && !rc; u++) {
+		if ((*out)->nodes[u].kind == TOPO_SWITCH) {
+			(*out)->nodes[u].flags = (uint8_t)topo_usual_flags(TOPO_SWITCH);
+		}
+	}
+	return rc;
+}
+
 int topo_from_arcs(int n, const struct topo_arc *arcs, size_t m, struct topo **out, struct err *err)
 {
 	struct topo *t;

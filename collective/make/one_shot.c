@@ -102,7 +102,8 @@ int make_predict_one_shot(const struct coll_make_query *q, struct coll_predictio
 	return rc;
 }
 
-/* Whether it may take less time than the best so far. */
+/* Whether it may take less time than the best so far: of what switches copy or sum nothing is
+ * predicted. */
 static bool may_gain(const struct coll_make_query *q, const struct coll_made *best)
 {
 	struct coll_prediction p = { .steps = 1, .num = topo_ranks(q->topo) - 1, .den = 1,
@@ -110,6 +111,9 @@ static bool may_gain(const struct coll_make_query *q, const struct coll_made *be
 
 	if (!q->cost || q->batches > 1) {
 		return false;
+	}
+	if (q->fabric && coll_switches_can(q->fabric->topo, TOPO_CAN_COPY | TOPO_CAN_REDUCE)) {
+		return make_is_above(q, best);
 	}
 	make_time_prediction(q->cost, &p);
 	return p.time_ns < (double)best->time_ns &&

@@ -36,6 +36,20 @@ static int embedded_cost(const struct coll_make_query *q, const struct coll_made
 	return rc;
 }
 
+/* Where switches copy or sum, the fewest steps, too: what the root sends to many, or gets of
+ * them, may load its links once. */
+static int offer_shallow(const struct coll_make_query *q, const struct coll_algorithm *self,
+			 struct coll_made *best, struct err *err)
+{
+	struct coll_cost cost = *q->cost;
+
+	if (!coll_switches_can(q->fabric->topo, TOPO_CAN_COPY | TOPO_CAN_REDUCE)) {
+		return 0;
+	}
+	cost.size_bytes = 0;
+	return offer_rooted(q, self, &cost, best, err);
+}
+
 /* The synthesiser chooses by the cost for itself; where links have other rates once they are
  * embedded, it chooses once more. */
 int make_by_rooted(const struct coll_make_query *q, const struct coll_algorithm *self,
@@ -46,7 +60,7 @@ int make_by_rooted(const struct coll_make_query *q, const struct coll_algorithm 
 			     : offer_rooted(q, self, q->cost, best, err);
 
 	if (rc || q->min_cost || !q->cost || !q->fabric ||
-	    (rc = embedded_cost(q, best, &cost, err))) {
+	    (rc = offer_shallow(q, self, best, err)) || (rc = embedded_cost(q, best, &cost, err))) {
 		return rc;
 	}
 	return offer_rooted(q, self, &cost, best, err);

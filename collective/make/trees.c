@@ -81,10 +81,12 @@ static int pack(const struct coll_make_query *q, bool joint, const struct topo *
 	return q->kind == COLL_ALLREDUCE ? pack_both(t, f, err) : coll_forest_pack(t, &opt, f, err);
 }
 
+/* Trees are those of ranks: switches only forward to them, and may save loads afterwards. */
 int make_forest(const struct coll_make_query *q, bool joint, double below_ns,
 		struct coll_made *made, struct err *err)
 {
 	const struct topo *t = q->physical ? q->physical : q->topo;
+	struct topo *forwarding = NULL;
 	struct coll_stagger_options opt = {
 		.kind = q->kind, .cost = q->cost, .batches = q->batches,
 		.max_transfers = q->max_transfers, .below_ns = below_ns,
@@ -95,7 +97,8 @@ int make_forest(const struct coll_make_query *q, bool joint, double below_ns,
 	int rc;
 
 	coll_forest_init(&f);
-	if ((rc = pack(q, joint, t, &f, err)) ||
+	if ((rc = topo_copy_forwarding(t, &forwarding, err)) ||
+	    (rc = pack(q, joint, forwarding, &f, err)) ||
 	    (rc = coll_forest_schedule(&f, t, &opt, &made->sched, &info, err)) || !made->sched) {
 		goto out;
 	}
@@ -110,6 +113,7 @@ int make_forest(const struct coll_make_query *q, bool joint, double below_ns,
 	made->tree.batches = info.batches;
 	made->tree.steps = info.steps;
 out:
+	topo_free(forwarding);
 	coll_forest_fini(&f);
 	return rc;
 }

@@ -173,9 +173,35 @@ static int vector_time(const struct cut_net *c, int from, struct graph_time *tim
 	return graph_root_cut(c->n, c->arcs, c->m, from, c->ranks, &time->den, err);
 }
 
+/* A switch that reduces does for the ranks around it what one of them could do: it is in a part
+ * with them if its arcs are so wide, 2 p `den`, that a boundary of p parts that cuts them is none.
+ * False where it has other neighbours, limits are shared, or numbers too large. */
+static bool widen_sums(struct cut_net *c, const struct topo *t, int64_t den)
+{
+	bool *sums = x_new((size_t)topo_n(t), sizeof(*sums));
+	bool known = (__int128)2 * c->ranks * den * c->m <= MAX_CAP / 2;
+
+	for (int v = c->ranks; v < topo_n(t); v++) {
+		sums[v] = topo_node_kind(t, v) == TOPO_SWITCH &&
+			  (topo_node_flags(t, v) & TOPO_CAN_REDUCE);
+		known = known && (!sums[v] || topo_n_limits(t) == 0);
+	}
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+		int other = sums[arc->src] ? arc->dst : arc->src;
+
+		if (sums[arc->src] || sums[arc->dst]) {
+			c->arcs[a].cap = known ? 2 * c->ranks * den : 0;
+			known = known && other < c->ranks;
+		}
+	}
+	free(sums);
+	return known;
+}
+
 /* Each side of a cut between ranks has to send a vector, and to get one. */
-static int allreduce_time(struct cut_net *c, bool partitions, struct graph_time *time,
-			  struct err *err)
+static int allreduce_time(struct cut_net *c, const struct topo *t, bool partitions,
+			  struct graph_time *time, struct err *err)
 {
 	struct graph_time in, parts;
 	int rc;
@@ -187,7 +213,7 @@ static int allreduce_time(struct cut_net *c, bool partitions, struct graph_time 
 	rc = vector_time(c, 0, &in, err);
 	reverse(c);
 	time->den = in.den < time->den ? in.den : time->den;
-	if (rc || !partitions) {
+	if (rc || !partitions || !widen_sums(c, t, time->den)) {
 		return rc;
 	}
 	rc = graph_partition_time(c->n, c->arcs, c->m, c->ranks, &parts, err);
@@ -195,17 +221,6 @@ static int allreduce_time(struct cut_net *c, bool partitions, struct graph_time 
 		*time = parts;
 	}
 	return rc;
-}
-
-/* Whether only ranks reduce: then what passes a switch is no sum of several. */
-static bool only_ranks_reduce(const struct topo *t)
-{
-	for (int v = topo_ranks(t); v < topo_n(t); v++) {
-		if (topo_node_flags(t, v) & TOPO_CAN_REDUCE) {
-			return false;
-		}
-	}
-	return true;
 }
 
 /* In vectors per unit of capacity. */
@@ -226,7 +241,7 @@ static int cut_bound(const struct topo *t, const struct topo_group *g, enum coll
 	if (kind == COLL_ALLREDUCE) {
 		bool few = (int64_t)c.ranks * (c.m + c.ranks) <= MAX_PARTITION_WORK;
 
-		rc = allreduce_time(&c, few && only_ranks_reduce(t), &time, err);
+		rc = allreduce_time(&c, t, few, &time, err);
 	} else if (kind == COLL_BROADCAST || kind == COLL_REDUCE) {
 		rc = vector_time(&c, root, &time, err);
 	} else if (kind == COLL_SCATTER || kind == COLL_GATHER) {
@@ -250,12 +265,15 @@ out:
 	return rc;
 }
 
-void coll_node_bound(enum coll_kind kind, int ranks, mpq_t bound)
+/* Whoever gets sums that others made takes in no more than the vector. */
+void coll_node_bound(enum coll_kind kind, const struct topo *t, mpq_t bound)
 {
-	bool whole = kind == COLL_BROADCAST || kind == COLL_REDUCE;
+	bool sums = kind == COLL_ALLREDUCE && coll_switches_can(t, TOPO_CAN_REDUCE);
+	bool whole = kind == COLL_BROADCAST || kind == COLL_REDUCE || sums;
+	int ranks = topo_ranks(t);
 
 	rat_set(bound, whole ? ranks > 1 : ranks - 1, whole ? 1 : ranks);
-	if (kind == COLL_ALLREDUCE) {
+	if (kind == COLL_ALLREDUCE && !sums) {
 		coll_scale(bound, 2, 1);
 	}
 }
@@ -282,7 +300,7 @@ int coll_bound(const struct topo *t, const struct topo_group *g, enum coll_kind 
 	mpq_t cut;
 	int rc;
 
-	coll_node_bound(kind, topo_ranks(t), bound);
+	coll_node_bound(kind, t, bound);
 	if (topo_ranks(t) < 2 || kind == COLL_ALLTOALL) {
 		return 0;
 	}
@@ -382,9 +400,10 @@ static void add_arcs(const struct coll_sched *s, struct bound_net *net)
 int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t latency_ns,
 		     const mpq_t volume, const struct coll_cost *c, int64_t *ns, struct err *err)
 {
+	bool helped = coll_switches_can(coll_physical(s), TOPO_CAN_COPY | TOPO_CAN_REDUCE);
 	struct bound_net net = {
 		.ranks = s->ranks, .diameter = hops, .gathers = s->kind == COLL_REDUCE,
-		.whole = s->kind == COLL_BROADCAST || s->kind == COLL_REDUCE,
+		.whole = (s->kind == COLL_BROADCAST || s->kind == COLL_REDUCE) && !helped,
 		.routed = coll_may_route(s, c),
 	};
 	struct bound_cost cost = {
@@ -402,10 +421,11 @@ int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t lat
 	}
 	cost.load = mpq_get_d(volume) * cost.vector;
 	add_arcs(s, &net);
-	if (s->kind != COLL_GATHER && !s->demands) {
+	/* What counts messages, or volume by them, does not hold where switches copy. */
+	if (s->kind != COLL_GATHER && !s->demands && !helped) {
 		rc = count_within(s, from, net.gathers, hops, &within, err);
 	}
-	if (!rc && s->kind == COLL_ALLREDUCE) {
+	if (!rc && s->kind == COLL_ALLREDUCE && !helped) {
 		rc = are_alike(s, &net.alike, err);
 	}
 	net.within = within;

@@ -11,7 +11,8 @@
  * ports (>= 1), in units of M/B, by what has to cross the boundaries of sets X of
  * nodes with N ranks in all:
  *
- *   all                 what a node takes in: (N-1)/N; broadcast, reduce 1; all-reduce 2(N-1)/N
+ *   all                 what a node takes in: (N-1)/N; broadcast, reduce 1; all-reduce 2(N-1)/N,
+ *                       or 1 where switches reduce
  *   all-gather          ports / N * max over X with a rank: ranks outside / capacity into X
  *   broadcast           ports / min over X without the root: capacity into X
  *   scatter             ports / N * max over X without the root: ranks in X / capacity into X

@@ -12,6 +12,7 @@
  * its bound is found to do so exactly.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "collective/schedule/private.h"
 #include "lib/base/alloc.h"
@@ -137,6 +138,10 @@ static void add_arrays(struct coll_loads *w)
 	arrays_add(&w->arrays, w->in, s->ranks);
 	if (s->embedding) {
 		arrays_add(&w->arrays, w->path_of, logical);
+		if (s->kind != COLL_ALLTOALL && !coll_has_own_routes(s) &&
+		    coll_switches_can(w->physical, TOPO_CAN_COPY | TOPO_CAN_REDUCE)) {
+			arrays_add(&w->arrays, w->saved, s->embedding->hops.n);
+		}
 	}
 	if (coll_has_own_routes(s)) {
 		arrays_add(&w->arrays, w->members, logical);
@@ -173,10 +178,25 @@ static int port_node(const struct coll_loads *w, int node)
 	return w->s->group && !w->members ? topo_group_first(w->s->group, node) : node;
 }
 
+/* What was saved on the routes of an orbit. */
+static void clear_saved(struct coll_loads *w, int orbit)
+{
+	int64_t total;
+	int n;
+	const struct coll_path *p = paths_of(w, orbit, &n, &total);
+
+	for (int i = 0; i < n; i++) {
+		memset(w->saved + p[i].first, 0, (size_t)p[i].n * sizeof(*w->saved));
+	}
+}
+
 static void clear_step(struct coll_loads *w)
 {
 	for (int i = 0; i < w->n_used; i++) {
 		w->chunks[w->used[i]] = 0;
+		if (w->saved) {
+			clear_saved(w, w->used[i]);
+		}
 	}
 	for (int i = 0; i < w->n_loaded && !is_plain(w); i++) {
 		int orbit = w->loaded[i];
@@ -214,7 +234,7 @@ static void add_transfers(struct coll_loads *w)
 {
 	const struct coll_sched *s = w->s;
 	const struct coll_xfer *x = s->xfers.v, *end = x + s->xfers.n;
-	int64_t sum = 0;
+	int64_t sum = 0, first = (int64_t)w->xfer;
 
 	for (x += w->xfer; x < end && x->step == w->step;) {
 		int arc = x->arc, sender = coll_sender(s, arc);
@@ -234,6 +254,9 @@ static void add_transfers(struct coll_loads *w)
 	}
 	w->hops += sum * topo_group_order(s->group);
 	w->xfer = (size_t)(x - s->xfers.v);
+	if (w->saved) {
+		coll_save_loads(w, first);
+	}
 }
 
 /* "step 3: arc 5 (0 -> 1)" and what is wrong there. */
@@ -309,8 +332,9 @@ static int add_load(struct coll_loads *w, int orbit, int64_t load, struct err *e
 	return rc;
 }
 
-static int follow_route(struct coll_loads *w, const struct coll_path *p, int64_t load,
-			struct err *err)
+/* part: of a chunk, in 1 / scale. */
+static int follow_route(struct coll_loads *w, const struct coll_path *p, int64_t chunks,
+			int64_t part, struct err *err)
 {
 	const int32_t *hops = w->s->embedding->hops.v + p->first;
 	int rc = 0;
@@ -318,8 +342,10 @@ static int follow_route(struct coll_loads *w, const struct coll_path *p, int64_t
 	for (int i = 0; i < p->n && !rc; i++) {
 		int orbit = coll_orbit(w->action, hops[i]);
 		int64_t share = coll_orbit_share(w->s, w->action, orbit), sum;
+		int64_t carried = w->saved ? chunks - w->saved[p->first + i] : chunks;
 
-		if (__builtin_mul_overflow(load, share, &sum)) {
+		if (__builtin_mul_overflow(carried, part, &sum) ||
+		    __builtin_mul_overflow(sum, share, &sum)) {
 			return err_set(err, WEFT_ELIMIT, "step %d: a load does not fit 64 bits",
 				       w->step);
 		}
@@ -355,14 +381,10 @@ static int load_arcs(struct coll_loads *w, int orbit, struct err *err)
 	p = paths_of(w, orbit, &n, &total);
 	for (int i = 0; i < n && !rc; i++) {
 		int first = coll_orbit(w->action, w->s->embedding->hops.v[p[i].first]);
-		int64_t part = w->scale / total * p[i].weight, load;
 
-		if (__builtin_mul_overflow(w->chunks[orbit], part, &load)) {
-			return err_set(err, WEFT_ELIMIT, "step %d: a load does not fit 64 bits",
-				       w->step);
-		}
 		w->messages[first] += coll_orbit_share(w->s, w->action, first);
-		rc = follow_route(w, &p[i], load, err);
+		rc = follow_route(w, &p[i], w->chunks[orbit],
+				  w->scale / total * p[i].weight, err);
 	}
 	return rc;
 }

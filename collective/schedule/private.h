@@ -61,8 +61,8 @@ int coll_new_flat(const struct coll_sched *s, enum coll_kind kind, struct coll_s
 /* WEFT_EUNSUPPORTED for `what`, such as "reversing", when s is embedded. */
 int coll_refuse_embedded(const struct coll_sched *s, const char *what, struct err *err);
 
-/* The least T_B by what a node must take in or send out, whatever the digraph, in M/B. */
-void coll_node_bound(enum coll_kind kind, int ranks, mpq_t bound);
+/* The least T_B by what a node must take in or send out, whatever the arcs, in M/B. */
+void coll_node_bound(enum coll_kind kind, const struct topo *t, mpq_t bound);
 
 /* Messages may pass through other nodes: they have routes, or ranks forward. O(1). */
 bool coll_may_route(const struct coll_sched *s, const struct coll_cost *c);
@@ -230,6 +230,8 @@ struct coll_loads {
 	int64_t hops;		/* chunks times logical arcs, of the steps so far */
 
 	int32_t *path_of;	/* the first route of a sender; NULL without routes */
+	int64_t *saved;		/* chunks of its sender that a hop of a route need not carry, as a
+				 * switch copies or sums them; NULL: none does */
 	/* Where arcs have their own routes, else NULL: the arcs by orbit, where an orbit
 	 * begins there, and the place of an arc among those of its orbit. */
 	int32_t *members, *first_member, *place;
@@ -238,6 +240,10 @@ struct coll_loads {
 	int64_t light;
 	struct arrays arrays;
 };
+
+/* Fills w->saved, all 0, for the transfers from number `first` to w->xfer. O(transfers log
+ * transfers + hops of their routes). */
+void coll_save_loads(struct coll_loads *w, int64_t first);
 
 /* coll_loads_fini in any case. */
 int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err *err);

@@ -206,7 +206,7 @@ static int bandwidth_bound(const struct coll_sched *s, mpq_t bound, struct err *
 {
 	int rc = 0;
 
-	coll_node_bound(s->kind, s->ranks, bound);
+	coll_node_bound(s->kind, coll_physical(s), bound);
 	if (s->demands) {
 		rat_set(bound, max_node_chunks(s), (int64_t)s->ranks * s->chunks);
 	}

@@ -157,6 +157,13 @@ bool coll_forwards(const struct coll_sched *s);
 /* For those who do not know such: WEFT_EUNSUPPORTED for `what`, such as "programs". */
 int coll_refuse_forwards(const struct coll_sched *s, const char *what, struct err *err);
 
+/* Whether a switch can do one of these (enum topo_flag). O(switches). */
+bool coll_switches_can(const struct topo *t, unsigned abilities);
+/* For engines whose switches only forward, and which would send each copy by itself:
+ * WEFT_EUNSUPPORTED with the first step in which switches copy or sum. Errors and effort of
+ * coll_verify's loads where some can, else O(switches). */
+int coll_refuse_switches(const struct coll_sched *s, const char *output, struct err *err);
+
 /* NULL: every transfer stands for itself. */
 const struct topo_group *coll_group(const struct coll_sched *s);
 /* All transfers, and routes, written out. New schedule, not yet verified. WEFT_ELIMIT
@@ -337,7 +344,8 @@ void coll_report_fini(struct coll_report *r);
  *   allgather, reduce-scatter, gather, scatter  (N-1)/N: a shard from or for each
  *                  other rank
  *   allreduce      2(N-1)/N: a chunk needs N-1 transfers before its sum is
- *                  complete anywhere and N-1 more to bring it to the others
+ *                  complete anywhere and N-1 more to bring it to the others; 1 where
+ *                  switches reduce
  *   broadcast, reduce  1: every node but the root takes in (sends out) the
  *                  whole vector
  *   all-to-all     the larger of (N-1)/N (with demands, of the most that a node sends or takes

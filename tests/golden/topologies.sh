@@ -102,6 +102,8 @@ graph 'Lat(Torus(3,3),500)' 9 4 2
 
 # Terminals, their ports, distances between them; nodes with switches and memories.
 graph 'Star(9)' 10 1 2
+graph 'Nvls(Star(9))' 10 1 2
+graph 'Sharp(FatTree(4))' 36 1 6
 graph 'HyperX(64,64)' 4224 4 4
 graph 'HyperX(3,4,5)' 107 6 6
 graph 'HammingMesh(1,3,4)' 19 4 4

@@ -107,13 +107,15 @@ expect 64 "a list and an objective" weft schedule make -t 'K(4)' -c allgather --
 expect 64 "tables and rates" weft schedule make -t 'K(4)' -c allgather --pareto --rate
 expect 65 "not of pairs" weft schedule make -t 'K(4)' -c all-to-all --pareto
 
-# Switches that copy and reduce only forward in schedules: said, and nothing of others.
-printf '%s\n' undirected 'switch 3 copy reduce' '0 3' '1 3' '2 3' >"$T/nvls.txt"
-weft schedule make -t "$T/nvls.txt" -c broadcast >"$T/out" 2>"$T/err"
-[[ $(<"$T/err") == "weft: switch 3 can copy and reduce: not supported in schedules, "* ]]
-tap "switches that copy: said"
-weft schedule make -t 'Star(3)' -c broadcast >"$T/out" 2>"$T/err" && [[ ! -s $T/err ]]
-tap "other switches: nothing is said"
+# Switches that copy and sum: T_B of an all-reduce of 1 GiB on one box of eight, and its gap.
+helped() { # TOPOLOGY FACTOR TIME
+	field "switches of $1" '"\(.bandwidth_factor) \(.time_ns)"' "$2 $3" weft schedule make -t "$1" \
+		-c allreduce --alpha 1us --link-bandwidth 8Gbps --size 1GiB -o "$T/s.json"
+}
+helped 'Cap(Star(8),450)' 7/4 4177663
+helped 'Cap(Nvls(Star(8)),450)' 57/56 2471702
+expect 65 "no program for it" weft schedule export "$T/s.json" --to msccl-xml -o "$T/s.xml"
+helped 'Cap(Sharp(Star(8)),450)' 1 2387093
 # Collectives with a root: T_B in M/B, and the bound of the digraph's cuts.
 rooted() { # TOPOLOGY COLLECTIVE ROOT STEPS FACTOR BOUND
 	weft schedule make --topology "$1" --collective "$2" --root "$3" \

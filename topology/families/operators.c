@@ -537,6 +537,25 @@ static void build_changed(struct topo_make *mk)
 	}
 }
 
+/* The same arcs; switches copy and sum, and those of "Sharp" keep their sums to copy them. */
+static void build_helping(struct topo_make *mk)
+{
+	unsigned flags = TOPO_CAN_COPY | TOPO_CAN_REDUCE;
+
+	flags |= strcmp(mk->call->family->name, "Sharp") == 0 ? TOPO_CAN_STORE : 0;
+	keep_nodes(mk);
+	for (int u = 0; u < topo_n(mk->t); u++) {
+		if (topo_node_kind(mk->t, u) == TOPO_SWITCH) {
+			topo_set_node(mk->t, u, TOPO_SWITCH, flags);
+		}
+	}
+	for (int a = 0; a < topo_m(mk->parts[0]); a++) {
+		const struct topo_arc *arc = topo_arc(mk->parts[0], a);
+
+		topo_copy_arc(mk, arc, arc->src, arc->dst);
+	}
+}
+
 const struct topo_family topo_operators[] = {
 	{ "L", "xk", "L(X)", "line graph: a node an arc, same ports; L3(X) "
 	  "three times", measure_line, build_line },
@@ -560,5 +579,9 @@ const struct topo_family topo_operators[] = {
 	  build_changed },
 	{ "Lat", "xn", "Lat(X,t)", "latency of t nanoseconds for every arc",
 	  measure_same, build_changed },
+	{ "Nvls", "x", "Nvls(X)", "switches copy, and sum for one rank each",
+	  measure_same, build_helping },
+	{ "Sharp", "x", "Sharp(X)", "switches sum, and copy their sums",
+	  measure_same, build_helping },
 	{ NULL, NULL, NULL, NULL, NULL, NULL },
 };

@@ -68,12 +68,12 @@ static int add_use(struct sim_run *r, int carrier, double capacity, double weigh
 	return 0;
 }
 
-/* A path crosses an arc: each arc of its orbit, and each limit with so many of
- * them, carries as much of the path's images. */
-static int cross(struct sim_run *r, int arc, struct err *err)
+/* A path crosses an arc with this part of its data: each arc of its orbit, and each limit with so
+ * many of them, carries as much of the path's images. */
+static int cross(struct sim_run *r, int arc, double part, struct err *err)
 {
 	int orbit = coll_orbit(r->loads.action, arc);
-	double share = coll_orbit_share(r->s, r->loads.action, orbit);
+	double share = part * coll_orbit_share(r->s, r->loads.action, orbit);
 	int rc = add_use(r, orbit, (double)r->loads.cap[orbit], share, err);
 
 	for (int i = r->first_limit[orbit]; i < r->first_limit[orbit + 1] && !rc; i++) {
@@ -87,8 +87,10 @@ static int cross(struct sim_run *r, int arc, struct err *err)
 
 /* ---- messages ---- */
 
-/* Adds a part of the last message, over these arcs. */
-static int add_path(struct sim_run *r, double work, const int32_t *hops, int n, struct err *err)
+/* Adds a part of the last message, over these arcs; saved: of a sender's chunks on each, by
+ * switches, or NULL. */
+static int add_path(struct sim_run *r, double work, const int32_t *hops, int n,
+		    const int64_t *saved, int64_t chunks, struct err *err)
 {
 	const struct coll_cost *c = &r->o->cost;
 	int first = coll_orbit(r->loads.action, hops[0]), rc = 0;
@@ -108,7 +110,12 @@ static int add_path(struct sim_run *r, double work, const int32_t *hops, int n, 
 	}
 	vec_push(&r->net.paths, path);
 	for (int i = 0; i < n && !rc; i++) {
-		rc = cross(r, hops[i], err);
+		double part = saved ? 1 - (double)saved[i] / (double)chunks : 1;
+
+		rc = part > 0 ? cross(r, hops[i], part, err) : 0;
+	}
+	if ((size_t)path.first_use == r->net.uses.n) {
+		r->net.paths.v[r->net.paths.n - 1].work = 0;
 	}
 	return rc;
 }
@@ -123,7 +130,7 @@ static int add_paths(struct sim_run *r, int sender, struct err *err)
 	int rc = 0;
 
 	if (!s->embedding) {
-		return add_path(r, work, &arc, 1, err);
+		return add_path(r, work, &arc, 1, NULL, 0, err);
 	}
 	first = end = r->loads.path_of[sender];
 	while (end < coll_n_arc_routes(s) && coll_arc_route(s, end).arc == arc) {
@@ -131,8 +138,11 @@ static int add_paths(struct sim_run *r, int sender, struct err *err)
 	}
 	for (int64_t k = first; k < end && !rc; k++) {
 		struct coll_arc_route route = coll_arc_route(s, k);
+		const int64_t *saved = r->loads.saved;
 
-		rc = add_path(r, work * route.weight / (double)total, route.hops, route.n, err);
+		saved = saved ? saved + (route.hops - s->embedding->hops.v) : NULL;
+		rc = add_path(r, work * route.weight / (double)total, route.hops, route.n, saved,
+			      r->loads.chunks[sender], err);
 	}
 	return rc;
 }
@@ -355,7 +365,7 @@ static int check(const struct coll_sched *s, const struct coll_sim_options *o, s
 			       "asynchronous simulation of a schedule with light: not supported, "
 			       "as light changes from step to step");
 	}
-	return 0;
+	return o->asynchronous ? coll_refuse_switches(s, "asynchronous simulation", err) : 0;
 }
 
 static int compare_in_limits(const void *pa, const void *pb)

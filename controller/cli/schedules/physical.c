@@ -61,23 +61,6 @@ static int look_at(struct topo **t, char **name, struct coll_fabric *p, struct e
 	return 0;
 }
 
-/* Says that switches which copy or reduce only forward in schedules, as in their bounds. */
-static void say_unused(const struct cli *c, const struct topo *t)
-{
-	for (int u = topo_holders(t); u < topo_n(t); u++) {
-		unsigned can = topo_node_flags(t, u) & (TOPO_CAN_COPY | TOPO_CAN_REDUCE);
-
-		if (can) {
-			cli_say(c, CLI_NORMAL, "switch %d can %s: not supported in schedules, it "
-				"only forwards there and in their bounds; --rate counts it", u,
-				can == TOPO_CAN_COPY	 ? "copy"
-				: can == TOPO_CAN_REDUCE ? "reduce"
-							 : "copy and reduce");
-			return;
-		}
-	}
-}
-
 int cli_read_fabric(const struct cli *c, struct topo **t, char **name, struct coll_fabric *p,
 		      struct err *err)
 {
@@ -95,9 +78,5 @@ int cli_read_fabric(const struct cli *c, struct topo **t, char **name, struct co
 	} else {
 		return cli_refuse(c, of_routes, "needs --on, or a topology with switches", err);
 	}
-	if (r) {
-		return r;
-	}
-	say_unused(c, p->topo);
-	return read_routing(c, p, err);
+	return r ? r : read_routing(c, p, err);
 }

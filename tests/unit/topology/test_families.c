@@ -480,7 +480,7 @@ static void help_matches_parser(void **state)
 			fail_msg("%s: %s", expr, err.msg);
 		}
 	}
-	assert_int_equal(n, 55);
+	assert_int_equal(n, 57);
 }
 
 /* Renaming symbols moves any word to any other; k steps make any of another. */
