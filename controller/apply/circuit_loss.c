@@ -22,11 +22,19 @@ static struct store_insertion_loss *find(const struct device *d, struct optics_x
 				     sizeof(*d->losses), optics_xc_cmp) : NULL;
 }
 
+/* Of a circuit, by the file; 0: none. */
+static int32_t limit_of(const struct device *d)
+{
+	return d->file ? d->file->loss_mdb : 0;
+}
+
 /* What is measured with an error is only too much when it would be so at its
  * least. */
 static bool over_limit(const struct device *d, const struct drv_xc *x)
 {
-	return x->has_loss && d->limit_mdb > 0 && x->loss_mdb - x->loss_error_mdb > d->limit_mdb;
+	int32_t limit = limit_of(d);
+
+	return x->has_loss && limit > 0 && x->loss_mdb - x->loss_error_mdb > limit;
 }
 
 static void learn(struct device *d, const struct drv_xc *x)
@@ -64,7 +72,7 @@ void loss_judge(const struct device *d, const struct drv_xc *x, struct apply_los
 {
 	const struct store_insertion_loss *l = find(d, x->xc);
 
-	*out = (struct apply_loss){ .limit_mdb = d->limit_mdb,
+	*out = (struct apply_loss){ .limit_mdb = limit_of(d),
 				    .has_good = l, .good_mdb = l ? l->mdb : 0 };
 	if (x->has_loss) {
 		out->over = over_limit(d, x);

@@ -27,11 +27,6 @@ static int add_device(struct apply *a, const struct model_fabric *f, int i,
 	} else {
 		rc = device_open(a, f, i, &s->v[s->n], err);
 	}
-	if (rc == 0 && f->devices[i].kind != MODEL_RING &&
-	    s->v[s->n]->limit_mdb != f->devices[i].loss_mdb) {
-		s->v[s->n]->limit_mdb = f->devices[i].loss_mdb;
-		device_assess(s->v[s->n]);
-	}
 	s->n += rc == 0;
 	return rc;
 }
@@ -62,6 +57,9 @@ void device_set_free(struct device_set *s)
 		return;
 	}
 	for (int i = 0; i < s->n; i++) {
+		if (s->fabric && s->v[i]->file == &s->fabric->devices[i]) {
+			s->v[i]->file = NULL;
+		}
 		device_unref(s->v[i]);
 	}
 	free(s->v);

@@ -2,9 +2,9 @@
 /*
  * How the light of each intended circuit is: one value, made here from all that is known of it,
  * whenever its device was read, hosts heard something else, or another change was committed.
- * What its device lists and measures, its ports and what hosts hear make it dark; a loss beyond
- * what is good makes it lossy. The counts of a device, the proof of its circuits, and what plans
- * start from follow from that.
+ * What its device lists and measures, its ports, those that the file marks and what hosts hear
+ * make it dark; a loss beyond what is good makes it lossy. The counts of a device, the proof of
+ * its circuits, and what plans start from follow from that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -124,10 +124,17 @@ static const struct optics_xc *find_xc(const struct optics_xc *xcs, int n, struc
 	return n ? bsearch(&xc, xcs, (size_t)n, sizeof(xc), optics_xc_cmp) : NULL;
 }
 
+/* Whether the file says that a port of it does not work. */
+static bool is_marked(const struct device *d, struct optics_xc xc)
+{
+	return d->file && (model_port_is_dead(d->file, false, xc.in) ||
+			   model_port_is_dead(d->file, true, xc.out));
+}
+
 static bool has_no_light(const struct device *d, const struct drv_xc *x)
 {
 	return x->state == DRV_BLOCKED || x->state == DRV_FAILED || x->no_signal ||
-	       find_xc(d->silent, d->n_silent, x->xc) ||
+	       find_xc(d->silent, d->n_silent, x->xc) || is_marked(d, x->xc) ||
 	       (d->now.n_bad_ports > 0 && find_bad_port(&d->now.snap, d->any_to_any, x->xc));
 }
 

@@ -98,7 +98,8 @@ struct device {
 	enum apply_level proof;		/* by the last change, as far as later
 					 * readings have not refuted it */
 	bool unsaved;			/* now.snap is not in the store yet */
-	int32_t limit_mdb;		/* of a circuit's loss; 0: none */
+	const struct model_device *file;	/* its marks and limits, of the set in force last;
+						 * NULL: none yet, or that is gone */
 	int n_losses;
 	struct store_insertion_loss *losses;	/* learned, sorted by xc; the lowest
 					 * seen of each */
@@ -585,7 +586,8 @@ struct apply {
 void apply_later(struct apply *a, int64_t after_us, void (*fn)(void *arg), void *arg);
 /* Writes readings to the store; a failure is logged. */
 void apply_save_readings(struct apply *a);
-/* Makes a set the present one; the former is left to the caller. */
+/* Makes a set the present one, by whose file the light of its devices is judged from now on; the
+ * former is left to the caller. */
 void apply_switch(struct apply *a, struct device_set *set);
 /* Puts a set in the place of the present one, which is freed. */
 void apply_use(struct apply *a, struct device_set *set);

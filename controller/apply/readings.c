@@ -35,7 +35,8 @@ void apply_switch(struct apply *a, struct device_set *set)
 	a->set = set;
 	a->version++;
 	for (int i = 0; set && i < set->n; i++) {
-		set->v[i]->now.version = ++a->version;
+		set->v[i]->file = &set->fabric->devices[i];
+		device_assess(set->v[i]);
 	}
 }
 

@@ -83,20 +83,6 @@ static bool take_name(struct circuit_entry *e, const struct name *name, const ch
 
 /* ---- what can be, in the file and on request ---- */
 
-static bool is_dead(const struct model_fabric *f, int port, bool tx)
-{
-	const struct model_port *p = &f->ports[port];
-	const struct model_device *d = &f->devices[tx ? p->tx_device : p->rx_device];
-	const int *dead = tx ? d->dead_in : d->dead_out;
-
-	for (int i = 0; i < (tx ? d->n_dead_in : d->n_dead_out); i++) {
-		if (dead[i] == (tx ? p->tx_port : p->rx_port)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Whether light of one side of a port reaches a device that is not known to be dead
  * there. WEFT_ENOTFOUND: none; WEFT_EINVAL. */
 static int check_side(const struct model_fabric *f, int port, bool tx, bool simplex,
@@ -110,7 +96,7 @@ static int check_side(const struct model_fabric *f, int port, bool tx, bool simp
 		return err_set(err, WEFT_ENOTFOUND, "%s has no fibre %s a device", p->name,
 			       tx ? "to" : "from");
 	}
-	if (is_dead(f, port, tx)) {
+	if (model_port_is_dead(d, !tx, tx ? p->tx_port : p->rx_port)) {
 		return err_set(err, WEFT_EINVAL, "%s is marked as dead", p->name);
 	}
 	if (d->any_to_any && simplex && tx) {
@@ -187,9 +173,10 @@ static struct model_fabric parts(const struct model_build *b)
 
 bool build_is_dead(const struct model_build *b, int port, bool tx)
 {
-	const struct model_fabric f = parts(b);
+	const struct model_port *p = &b->ports.v[port];
 
-	return is_dead(&f, port, tx);
+	return model_port_is_dead(&b->devices.v[tx ? p->tx_device : p->rx_device], !tx,
+				  tx ? p->tx_port : p->rx_port);
 }
 
 /* Reports it at its place, but for fibres that could not be read. True when r is 0. */

@@ -213,6 +213,24 @@ static void add_dead(struct model_build *b, const struct conf_node *node, int nt
 
 /* ---- to the devices ---- */
 
+static int by_number(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool has_mark(const int *dead, int n, int port)
+{
+	return n > 0 && bsearch(&port, dead, (size_t)n, sizeof(*dead), by_number);
+}
+
+bool model_port_is_dead(const struct model_device *d, bool out, int port)
+{
+	return ((!out || d->any_to_any) && has_mark(d->dead_in, d->n_dead_in, port)) ||
+	       ((out || d->any_to_any) && has_mark(d->dead_out, d->n_dead_out, port));
+}
+
 /* The order that give() relies on: by device, inputs before outputs, then by
  * port or part. */
 static int by_device(const void *a, const void *b)

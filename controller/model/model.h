@@ -437,6 +437,10 @@ struct model_end {
 int model_check_circuit(const struct model_fabric *f, const struct model_end *a,
 			const struct model_end *z, bool simplex, struct err *err);
 
+/* Whether the file marks a side of a switch's port as dead; an any-to-any switch has one for
+ * both. O(log marks). */
+bool model_port_is_dead(const struct model_device *d, bool out, int port);
+
 /* "ring", "switch" or "panel". */
 const char *model_device_kind_name(enum model_device_kind kind);
 

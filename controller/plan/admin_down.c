@@ -21,6 +21,35 @@ static void join_ports(const int *a, int n_a, const int *b, int n_b, const int *
 	*n = n_a + n_b;
 }
 
+/* What has no light by what is known, and what the file's marks take away. */
+static void join_dark(const struct plan_light *seen, const struct model_device *dev,
+		      struct plan_light *out)
+{
+	const struct plan_light known = { .n_xcs = seen->n_no_light, .xcs = seen->no_light };
+	struct optics_xc *v = x_alloc((size_t)seen->n_xcs + 1, sizeof(*v));
+
+	out->no_light = v;
+	out->n_no_light = 0;
+	for (int i = 0; i < seen->n_xcs; i++) {
+		const struct optics_xc xc = seen->xcs[i];
+
+		if (plan_light_has(&known, xc) || model_port_is_dead(dev, false, xc.in) ||
+		    model_port_is_dead(dev, true, xc.out)) {
+			v[out->n_no_light++] = xc;
+		}
+	}
+}
+
+static void join_marked_ports(const struct plan_light *seen, const struct model_device *dev,
+			      struct plan_light *out)
+{
+	join_ports(seen->bad_in, seen->n_bad_in, dev->dead_in, dev->n_dead_in, &out->bad_in,
+		   &out->n_bad_in);
+	join_ports(seen->bad_out, seen->n_bad_out, dev->dead_out, dev->n_dead_out, &out->bad_out,
+		   &out->n_bad_out);
+	join_dark(seen, dev, out);
+}
+
 /* Merged by their order; a part in both is told as the device tells it. */
 static void join_parts(const struct plan_light *seen, const struct model_device *dev,
 		       struct plan_light *out)
@@ -74,12 +103,9 @@ void plan_admin_down_init(struct plan_admin_down *m, const struct model_fabric *
 		if (!is_marked(dev)) {
 			continue;
 		}
-		l->dead = NULL;
-		l->bad_in = l->bad_out = NULL;
-		join_ports(was.bad_in, was.n_bad_in, dev->dead_in, dev->n_dead_in,
-			   &l->bad_in, &l->n_bad_in);
-		join_ports(was.bad_out, was.n_bad_out, dev->dead_out, dev->n_dead_out,
-			   &l->bad_out, &l->n_bad_out);
+		if (!base->from_committed) {
+			join_marked_ports(&was, dev, l);
+		}
 		join_parts(&was, dev, l);
 	}
 	m->base.observed = m->seen;
@@ -89,9 +115,12 @@ void plan_admin_down_fini(struct plan_admin_down *m)
 {
 	for (int i = 0; m->seen && i < m->fabric->n_devices; i++) {
 		if (is_marked(&m->fabric->devices[i])) {
-			free((void *)m->seen[i].bad_in);
-			free((void *)m->seen[i].bad_out);
 			free((void *)m->seen[i].dead);
+			if (!m->base.from_committed) {
+				free((void *)m->seen[i].bad_in);
+				free((void *)m->seen[i].bad_out);
+				free((void *)m->seen[i].no_light);
+			}
 		}
 	}
 	free(m->seen);

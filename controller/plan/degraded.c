@@ -20,8 +20,7 @@ static bool is_dead(const struct plan_ctx *ctx, const struct plan_circuit *c)
 
 	return seen->known &&
 	       plan_light_has(plan_intent(ctx, c->device), c->xc) &&
-	       plan_has_died(seen, ctx->fabric->devices[c->device].any_to_any,
-			     c->xc);
+	       plan_has_died(seen, c->xc);
 }
 
 /* FNV-1a of one number. */
@@ -85,7 +84,7 @@ uint64_t plan_failed_circuits(const struct model_fabric *fabric, const struct pl
 		}
 		hash = mix_programs(hash, d, intent, seen);
 		for (int i = 0; seen->known && i < intent->n_xcs; i++) {
-			if (plan_has_died(seen, fabric->devices[d].any_to_any, intent->xcs[i])) {
+			if (plan_has_died(seen, intent->xcs[i])) {
 				hash = mix(hash + 1, d);
 				hash = mix(hash, intent->xcs[i].in);
 				hash = mix(hash, intent->xcs[i].out);

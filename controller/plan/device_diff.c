@@ -135,13 +135,12 @@ static void want_intent(const struct plan_ctx *ctx, struct plan_device *d)
 	const struct plan_restore *r = find_restore(ctx, d->device);
 	const struct plan_light back = { .n_xcs = r ? r->n_xcs : 0,
 					 .xcs = r ? r->xcs : NULL };
-	bool either = ctx->fabric->devices[d->device].any_to_any;
 
 	for (int i = 0; i < intent->n_xcs; i++) {
 		struct optics_xc xc = intent->xcs[i];
 
 		push_xc(&d->want, &d->n_want, intent->n_xcs, xc);
-		if (plan_has_died(seen, either, xc) && !plan_light_has(&back, xc)) {
+		if (plan_has_died(seen, xc) && !plan_light_has(&back, xc)) {
 			push_xc(&d->leave, &d->n_leave, intent->n_xcs, xc);
 		}
 	}
@@ -164,7 +163,6 @@ static void want_intended_programs(const struct plan_ctx *ctx, struct plan_devic
 static void collect_want(const struct plan_ctx *ctx, const struct plan *p, struct plan_device *d)
 {
 	const struct plan_light *seen = plan_observed(ctx, d->device);
-	bool either = ctx->fabric->devices[d->device].any_to_any;
 	xc_list want = { 0 }, left = { 0 };
 
 	collect_kept(ctx, p, d->device, &left);
@@ -174,7 +172,7 @@ static void collect_want(const struct plan_ctx *ctx, const struct plan *p, struc
 	collect_planned(ctx, p, d->device, false, true, &left);
 	sort_once(&left);
 	for (size_t i = 0; i < left.n; i++) {
-		if (plan_has_died(seen, either, left.v[i])) {
+		if (plan_has_died(seen, left.v[i])) {
 			push_xc(&d->leave, &d->n_leave, (int)left.n, left.v[i]);
 		}
 	}

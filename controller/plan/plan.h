@@ -448,9 +448,9 @@ struct coll_sched *plan_take_schedule(struct plan_job *pj);
 int plan_degraded(const struct model_fabric *fabric, const struct plan_base *base,
 		  struct plan **out, struct err *err);
 
-/* True when a circuit that was made is there no more or has no light, or a plan is made without a
- * port of it; either: an input is an output as well. O(log circuits + bad ports). */
-bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc xc);
+/* True when a circuit that was made is there no more, or has no light by what is known of it
+ * (plan_light.no_light). O(log circuits). */
+bool plan_has_died(const struct plan_light *seen, struct optics_xc xc);
 
 /* A number that tells one set of dead circuits of weft's from another, in
  * plan_degraded' sense; 0: all are alive. base has both arrays. */

@@ -121,7 +121,7 @@ static void note_silent(const struct plan_ctx *ctx, struct plan *p, struct plan_
 		const struct plan_light *seen = plan_observed(ctx, c->device);
 		bool either = ctx->fabric->devices[c->device].any_to_any;
 
-		if (!c->moved && plan_is_lit(seen, c->xc) && plan_has_died(seen, either, c->xc) &&
+		if (!c->moved && plan_is_lit(seen, c->xc) && plan_has_died(seen, c->xc) &&
 		    !plan_must_go(seen, either, c->xc)) {
 			first = first ? first : c;
 			c->dark = true;
@@ -236,7 +236,8 @@ static int plan_with(const struct model_fabric *fabric, const struct plan_base *
 	applied.observed = base->intent;
 	plan_admin_down_init(&marks, fabric, &applied);
 	plan_ctx_init(&ctx, fabric, base);
-	ctx.made = &marks.base;
+	ctx.made = &applied;
+	ctx.usable = &marks.base;
 	ctx.stays = stays;
 	if (!base->restore) {
 		for (int i = 0; i < p->n_jobs; i++) {

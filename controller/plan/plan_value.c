@@ -98,15 +98,11 @@ bool plan_may_light(const struct plan_light *seen, bool either, bool in, int por
 	return open;
 }
 
-bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc xc)
+bool plan_has_died(const struct plan_light *seen, struct optics_xc xc)
 {
 	const struct plan_light no_light = { .n_xcs = seen->n_no_light, .xcs = seen->no_light };
 
-	return !plan_is_lit(seen, xc) || plan_light_has(&no_light, xc) ||
-	       has_port(seen->n_bad_in, seen->bad_in, xc.in) ||
-	       has_port(seen->n_bad_out, seen->bad_out, xc.out) ||
-	       (either && (has_port(seen->n_bad_in, seen->bad_in, xc.out) ||
-			   has_port(seen->n_bad_out, seen->bad_out, xc.in)));
+	return !plan_is_lit(seen, xc) || plan_light_has(&no_light, xc);
 }
 
 /* ---- what a job has ---------------------------------------------------------- */

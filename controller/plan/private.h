@@ -26,6 +26,7 @@ struct plan_ctx {
 	const struct model_fabric *fabric;
 	const struct plan_base *base;	/* never NULL; arrays may be */
 	const struct plan_base *made;	/* as though all that was made were there */
+	const struct plan_base *usable;	/* likewise, without what the file marks */
 	bool *trunk_taken;		/* [n_trunks] by kept jobs */
 	const bool *stays;		/* [n_jobs] not all of it can be brought back:
 					 * circuit by circuit; of a ring nothing.
@@ -51,7 +52,8 @@ int plan_in_job(struct plan_ctx *ctx, const struct plan_job *pj, struct err *err
 void plan_job_fini(struct plan_job *pj);
 
 /* What a plan starts from, with the parts that the fabric marks as dead among
- * those that devices report. base lives as long as the one given.
+ * those that devices report; of what was made, ports that it has are as they were
+ * then. base lives as long as the one given.
  * admin_down.c */
 struct plan_admin_down {
 	struct plan_base base;
@@ -81,14 +83,14 @@ char *plan_kept_topology(const struct plan_ctx *ctx, int job, int *ports);
 
 /* A port where a circuit may be, or stay: neither failed nor evacuated. plan_value.c */
 bool plan_works(const struct plan_light *seen, bool in, int port);
-/* Whether an end of the circuit is at such a port, or at a failed one; either: as for
- * plan_has_died. plan_value.c */
+/* Whether an end of the circuit is at such a port, or at a failed one; either: an
+ * input is an output as well. plan_value.c */
 bool plan_must_go(const struct plan_light *seen, bool either, struct optics_xc xc);
 /* Names the jobs on rings whose light cannot leave the part that is to be emptied.
  * drained_light.c */
 void plan_warn_left(struct plan *p);
-/* A port where a circuit may be made: neither failed nor drained; either: as for
- * plan_has_died. O(ports that are). plan_value.c */
+/* A port where a circuit may be made: neither failed nor drained; either: an input is
+ * an output as well. O(ports that are). plan_value.c */
 bool plan_may_light(const struct plan_light *seen, bool either, bool in, int port);
 
 /* A circuit that weft means to be there, or was to make in a change that is open. */

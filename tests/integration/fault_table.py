@@ -84,6 +84,13 @@ def set_fault(step):
     if who == "weft":       # weft COMMAND; undone by "undrain"
         weft(*words)
         return lambda: weft("un" + words[0], *words[1:])
+    if who == "file":       # file KEY: VALUE: applied with it
+        with open(f"{FOLDER}/f.yaml", encoding="utf-8") as f:
+            text = f.read() + what + "\n"
+        with open(f"{FOLDER}/more.yaml", "w", encoding="utf-8") as f:
+            f.write(text)
+        weft("apply", "-f", f"{FOLDER}/more.yaml")
+        return lambda: weft("apply", "-f", f"{FOLDER}/f.yaml")
     if words[0] == "fault":
         control(who, what)
         if words[1] == "reset=1":

@@ -271,7 +271,7 @@ static void restrict_device(const struct drain *d, const struct drain *emptied,
 		struct optics_xc xc = l->xcs[i];
 
 		if (xc.in < md->n_in && xc.out < md->n_out &&
-		    !plan_has_died(l, md->any_to_any, xc)) {
+		    !plan_has_died(l, xc)) {
 			in[xc.in] = out[xc.out] = true;
 			in[xc.out < md->n_in ? xc.out : xc.in] |= md->any_to_any;
 			out[xc.in < md->n_out ? xc.in : xc.out] |= md->any_to_any;

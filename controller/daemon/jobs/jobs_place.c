@@ -281,8 +281,8 @@ static bool is_left(const struct job_view *v, int port)
 	}
 	in = &v->f->devices[p->tx_device];
 	out = &v->f->devices[p->rx_device];
-	return !is_bad(in->dead_in, in->n_dead_in, p->tx_port) &&
-	       !is_bad(out->dead_out, out->n_dead_out, p->rx_port);
+	return !model_port_is_dead(in, false, p->tx_port) &&
+	       !model_port_is_dead(out, true, p->rx_port);
 }
 
 /* Whether a host has what is left for a request: the ports that it names, as many as it wants, or

@@ -82,22 +82,6 @@ static const char *more_text(int n, int named, char *text, size_t size)
 
 /* ---- ports --------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
-{
-	int x = *(const int *)a, y = *(const int *)b;
-
-	return (x > y) - (x < y);
-}
-
-static bool is_marked_port(const struct model_device *md, const struct drv_port *p)
-{
-	bool out = p->is_out && !md->any_to_any;
-	const int *dead = out ? md->dead_out : md->dead_in;
-	int n = out ? md->n_dead_out : md->n_dead_in;
-
-	return n > 0 && bsearch(&p->index, dead, (size_t)n, sizeof(*dead), by_number);
-}
-
 const char *problem_port_text(const struct model_device *md, struct drv_port_id port,
 			      char *text, size_t size)
 {
@@ -113,7 +97,7 @@ static void find_ports(struct problem_device *d, const struct model_device *md,
 		const struct drv_port *p = &a->snap.ports[i];
 		const struct drv_port_id id = { .is_out = p->is_out, .index = p->index };
 
-		if ((p->enabled && !p->failed) || is_marked_port(md, p)) {
+		if ((p->enabled && !p->failed) || model_port_is_dead(md, p->is_out, p->index)) {
 			continue;
 		}
 		if (p->failed) {

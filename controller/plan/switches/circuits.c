@@ -310,7 +310,7 @@ static void keep_held(struct circuit_work *w, int site, struct optics_xc xc, int
 
 	if ((plan_may_light(seen, w->duplex, true, xc.in) &&
 	     plan_may_light(seen, w->duplex, false, xc.out)) ||
-	    plan_has_died(seen, w->duplex, xc)) {
+	    plan_has_died(seen, xc)) {
 		return;
 	}
 	demand = demand_of(w, tx, rx);

@@ -137,7 +137,7 @@ static void mark(struct repair *r, struct plan_circuit *c)
 	bool either = r->ctx->fabric->devices[c->device].any_to_any;
 	bool forth = !either || ports[c->tx_port].tx_port == c->xc.in;
 	int in_port, out_port;
-	bool in, out, died = plan_has_died(seen, either, c->xc);
+	bool in, out, died = plan_has_died(seen, c->xc);
 
 	if (!died && !plan_must_go(seen, either, c->xc)) {
 		return;

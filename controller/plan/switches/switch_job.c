@@ -462,7 +462,7 @@ static bool is_made(struct plan_ctx *ctx, struct plan_job *pj, int most, const c
 	struct err why = { 0 };
 	bool same;
 
-	ctx->base = ctx->made;
+	ctx->base = only ? ctx->made : ctx->usable;
 	same = plan_any_topology(ctx, pj, most, only, &why) == 0;
 	ctx->base = now;
 	for (int i = 0; i < pj->n_circuits && same && !only; i++) {
@@ -516,7 +516,7 @@ static bool is_evacuated(const struct plan_ctx *ctx, const struct plan_job *pj)
 		const struct plan_light *seen = plan_observed(ctx, c->device);
 
 		if (seen->n_evacuated_in + seen->n_evacuated_out > 0 &&
-		    !plan_has_died(seen, ctx->fabric->devices[c->device].any_to_any, c->xc) &&
+		    !plan_has_died(seen, c->xc) &&
 		    (!plan_tx_usable(ctx, c->tx_port) || !plan_rx_usable(ctx, c->rx_port))) {
 			return true;
 		}

@@ -75,6 +75,31 @@ static inline struct plan *plan_of(const struct model_fabric *f,
 	return p;
 }
 
+/* Ports of a device that fail, with the light there; dark has room for all circuits. */
+static inline void ports_fail(struct plan_light *seen, struct optics_xc *dark, int n_in,
+			      const int *in, int n_out, const int *out)
+{
+	seen->bad_in = in;
+	seen->n_bad_in = n_in;
+	seen->bad_out = out;
+	seen->n_bad_out = n_out;
+	seen->no_light = dark;
+	seen->n_no_light = 0;
+	for (int i = 0; i < seen->n_xcs; i++) {
+		bool fails = false;
+
+		for (int k = 0; k < n_in; k++) {
+			fails |= in[k] == seen->xcs[i].in;
+		}
+		for (int k = 0; k < n_out; k++) {
+			fails |= out[k] == seen->xcs[i].out;
+		}
+		if (fails) {
+			dark[seen->n_no_light++] = seen->xcs[i];
+		}
+	}
+}
+
 /* The light that a plan wants, by device, as borrowed plan_light. */
 static inline struct plan_light *light_after(const struct plan *p)
 {

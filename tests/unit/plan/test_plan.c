@@ -553,11 +553,12 @@ static void failed_ports_are_not_used(void **state)
 
 /* Of job a's circuits some are gone and some are at failed ports; b's are in
  * the upper half of the ports. */
-static void let_die(struct plan_light *seen, int (*bad)[16], uint64_t seed)
+static void let_die(struct plan_light *seen, int (*bad)[16], struct optics_xc (*dark)[16],
+		    uint64_t seed)
 {
 	for (int d = 0; d < 2; d++) {
 		struct optics_xc *left = calloc(64, sizeof(*left));
-		int n = 0;
+		int n = 0, n_bad = 0;
 
 		assert_non_null(left);
 		for (int i = 0; i < seen[d].n_xcs; i++) {
@@ -568,12 +569,12 @@ static void let_die(struct plan_light *seen, int (*bad)[16], uint64_t seed)
 				left[n++] = xc;
 			}
 			if (xc.in < 8 && dice % 5 == 0) {
-				bad[d][seen[d].n_bad_in++] = xc.in;
+				bad[d][n_bad++] = xc.in;
 			}
 		}
 		seen[d].xcs = left;
 		seen[d].n_xcs = n;
-		seen[d].bad_in = bad[d];
+		ports_fail(&seen[d], dark[d], n_bad, bad[d], 0, NULL);
 	}
 }
 
@@ -619,9 +620,10 @@ static void light_of_other_jobs_stays_dead_or_alive(void **state)
 		struct plan_light *seen = light_after(first);
 		struct plan_base base = { .intent = intent, .observed = seen,
 					  .only = (const char *const[]){ "b", NULL } };
+		struct optics_xc dark[2][16];
 		int bad[2][16];
 
-		let_die(seen, bad, round);
+		let_die(seen, bad, dark, round);
 		second = plan_of(g, &base);
 		expect_untouched(second, intent);
 		n_left += second->devices[0].n_leave;

@@ -9,6 +9,7 @@ struct applied {
 	struct plan *whole;
 	struct plan_light *intent, *seen;
 	struct optics_xc *xcs;	/* that device 0 is seen to have */
+	struct optics_xc *dark;	/* of these, at ports that failed */
 	struct plan_base base;
 };
 
@@ -20,6 +21,7 @@ static struct applied apply(const char *text)
 	a.intent = light_after(a.whole);
 	a.seen = light_after(a.whole);
 	a.xcs = calloc((size_t)a.seen[0].n_xcs + 1, sizeof(*a.xcs));
+	a.dark = calloc((size_t)a.seen[0].n_xcs + 1, sizeof(*a.dark));
 	if (a.seen[0].n_xcs > 0) {
 		memcpy(a.xcs, a.seen[0].xcs,
 		       (size_t)a.seen[0].n_xcs * sizeof(*a.xcs));
@@ -35,6 +37,7 @@ static void applied_free(struct applied *a)
 	free(a->intent);
 	free(a->seen);
 	free(a->xcs);
+	free(a->dark);
 	model_free(a->f);
 }
 
@@ -162,12 +165,10 @@ static void bad_ports_kill(void **state)
 	uint64_t one;
 
 	(void)state;
-	a.seen[0].n_bad_in = 1;
-	a.seen[0].bad_in = &in;
+	ports_fail(&a.seen[0], a.dark, 1, &in, 0, NULL);
 	one = plan_failed_circuits(a.f, &a.base);
 	assert_true(one != 0);
-	a.seen[0].n_bad_out = 2;
-	a.seen[0].bad_out = out;
+	ports_fail(&a.seen[0], a.dark, 1, &in, 2, out);
 	assert_true(plan_failed_circuits(a.f, &a.base) != one);
 	p = remains(&a);
 	check_loss(&p->jobs[0], 2);
@@ -509,8 +510,7 @@ static void what_cannot_be_repaired_stays(void **state)
 	int bad[2] = { port_of(a.whole, 0), port_of(a.whole, 1) };
 
 	(void)state;
-	a.seen[0].bad_in = bad;
-	a.seen[0].n_bad_in = 1;
+	ports_fail(&a.seen[0], a.dark, 1, bad, 0, NULL);
 	p = plan_of(a.f, &a.base);
 	assert_true(plan_is_empty(p));
 	check_loss(&p->jobs[0], 1);
@@ -518,7 +518,7 @@ static void what_cannot_be_repaired_stays(void **state)
 	assert_non_null(strstr(p->warnings[0], "job a: 1 of its 4 circuits cannot be brought "
 			       "back"));
 	plan_free(p);
-	a.seen[0].n_bad_in = 2;
+	ports_fail(&a.seen[0], a.dark, 2, bad, 0, NULL);
 	p = plan_of(a.f, &a.base);
 	d = &p->devices[0];
 	check_loss(&p->jobs[0], 1);
@@ -563,8 +563,7 @@ static void each_circuit_is_for_itself(void **state)
 	for (int i = 0; i < 5; i++) {
 		lose(&a, 0);	/* the device has forgotten all */
 	}
-	a.seen[0].bad_in = bad;
-	a.seen[0].n_bad_in = 2;
+	ports_fail(&a.seen[0], a.dark, 2, bad, 0, NULL);
 	p = plan_of(a.f, &a.base);
 	d = &p->devices[0];
 	assert_int_equal(p->jobs[0].loss->dead, 1);
@@ -591,15 +590,14 @@ static void chosen_topologies_stay(void **state)
 	struct plan *p;
 
 	(void)state;
-	a.seen[0].bad_in = a.seen[0].bad_out = &bad;
-	a.seen[0].n_bad_in = a.seen[0].n_bad_out = 1;
+	ports_fail(&a.seen[0], a.dark, 1, &bad, 1, &bad);
 	p = plan_of(a.f, &a.base);
 	assert_true(plan_is_empty(p));
 	assert_string_equal(p->jobs[0].topology, a.whole->jobs[0].topology);
 	check_loss(&p->jobs[0], 2);
 	plan_free(p);
 	/* The port is back, and its circuits are gone: they are made, and nothing else. */
-	a.seen[0].n_bad_in = a.seen[0].n_bad_out = 0;
+	ports_fail(&a.seen[0], a.dark, 0, NULL, 0, NULL);
 	lose(&a, 0);
 	p = plan_of(a.f, &a.base);
 	assert_int_equal(p->n_add, 1);
@@ -607,6 +605,38 @@ static void chosen_topologies_stay(void **state)
 	assert_null(p->jobs[0].loss);
 	plan_free(p);
 	applied_free(&a);
+}
+
+/* So it does when the file marks the port, and the circuits there are dark, of jobs whose topology
+ * is given, too. */
+static void marked_ports_lose_their_light_only(const char *text, const char *marked)
+{
+	struct applied a = apply(text);
+	struct model_fabric *without = a.f;
+	struct plan *p;
+
+	a.f = fabric_of(marked);
+	a.base.topologies = a.whole->topologies;
+	p = plan_of(a.f, &a.base);
+	assert_true(plan_is_empty(p));
+	assert_string_equal(p->jobs[0].topology, a.whole->jobs[0].topology);
+	check_loss(&p->jobs[0], 2);
+	plan_free(p);
+	p = remains(&a);
+	check_loss(&p->jobs[0], 2);
+	plan_free(p);
+	applied_free(&a);
+	model_free(without);
+}
+
+#define MARKS "dead: [ { port: ocs0.1 } ]\n"
+
+static void topologies_stay_where_ports_are_marked(void **state)
+{
+	(void)state;
+	marked_ports_lose_their_light_only(CHOSEN, CHOSEN MARKS);
+	marked_ports_lose_their_light_only(ALL_TO_ALL("K(4,4)", "auto"),
+					   ALL_TO_ALL("K(4,4)", "auto") MARKS);
 }
 
 /* Another topology is taken only where that is asked for, and pays back in time. */
@@ -617,8 +647,7 @@ static void another_topology_must_pay(void **state)
 	struct plan *p = NULL, *now;
 
 	(void)state;
-	a.seen[0].bad_in = a.seen[0].bad_out = &bad;
-	a.seen[0].n_bad_in = a.seen[0].n_bad_out = 1;
+	ports_fail(&a.seen[0], a.dark, 1, &bad, 1, &bad);
 	a.base.aim = PLAN_OPTIMISE;
 	now = remains(&a);
 	assert_int_equal(plan_optimise(a.f, &a.base, now, &p, NULL), 0);
@@ -726,8 +755,7 @@ static void drained_ports_keep_their_light(void **state)
 	plan_free(p);
 	/* The spare port of b's first host is drained, too. */
 	held[1] = bad == 4 ? 5 : 4;
-	a.seen[0].bad_in = &bad;
-	a.seen[0].n_bad_in = 1;
+	ports_fail(&a.seen[0], a.dark, 1, &bad, 0, NULL);
 	p = plan_of(a.f, &a.base);
 	assert_true(plan_is_empty(p));
 	assert_int_equal(p->jobs[1].loss->dead, 1);
@@ -756,8 +784,7 @@ static void worn_ports_are_not_moved(void **state)
 	bad = fixed.out;
 	a.seen[0].fixed = &fixed;
 	a.seen[0].n_fixed = 1;
-	a.seen[0].bad_out = &bad;
-	a.seen[0].n_bad_out = 1;
+	ports_fail(&a.seen[0], a.dark, 0, NULL, 1, &bad);
 	p = plan_of(a.f, &a.base);
 	for (int i = 0; i < p->devices[0].n_add; i++) {
 		assert_true(p->devices[0].add[i].in != fixed.in);
@@ -772,7 +799,7 @@ static void worn_ports_are_not_moved(void **state)
 	fixed = a.whole->jobs[0].circuits[0].xc;
 	a.seen[0].n_dark = 1;
 	a.seen[0].dark = &fixed;
-	a.seen[0].n_bad_out = 0;
+	ports_fail(&a.seen[0], a.dark, 0, NULL, 0, NULL);
 	p = plan_of(a.f, &a.base);
 	assert_true(plan_is_empty(p));
 	assert_int_equal(p->jobs[0].loss->dead, 1);
@@ -801,6 +828,7 @@ int main(void)
 		cmocka_unit_test(each_circuit_is_for_itself),
 		cmocka_unit_test(chosen_topologies_stay),
 		cmocka_unit_test(drained_ports_keep_their_light),
+		cmocka_unit_test(topologies_stay_where_ports_are_marked),
 		cmocka_unit_test(another_topology_must_pay),
 		cmocka_unit_test(evacuated_ports_are_left),
 		cmocka_unit_test(worn_ports_are_not_moved),

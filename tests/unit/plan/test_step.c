@@ -64,6 +64,7 @@ static void what_is_there_stays(void **state)
 	struct plan *p = plan_of(f, NULL), *again;
 	struct plan_light *lit = light_after(p), *seen = light_after(p);
 	struct plan_base base = { .intent = lit, .observed = lit };
+	struct optics_xc dark;
 	int bad = 0;
 
 	(void)state;
@@ -71,8 +72,7 @@ static void what_is_there_stays(void **state)
 	assert_true(plan_is_empty(again));
 	plan_free(again);
 	/* The output of h0's first port fails: nothing else moves. */
-	seen[0].n_bad_in = 1;
-	seen[0].bad_in = &bad;
+	ports_fail(&seen[0], &dark, 1, &bad, 0, NULL);
 	base.observed = seen;
 	again = plan_of(f, &base);
 	assert_int_equal(again->n_add, 0);
