@@ -453,6 +453,14 @@ static void start_again(struct plan_job *pj)
 	coll_report_init(&pj->report);
 }
 
+/* The job, if it was the last to, waits for light over trunks no more. */
+static void wait_no_more(struct plan_ctx *ctx, const struct plan_job *pj)
+{
+	size_t n = ctx->trunk_jobs.n;
+
+	ctx->trunk_jobs.n -= n > 0 && ctx->trunk_jobs.v[n - 1] == pj;
+}
+
 /* Plans the job while all that was made is there, with at most so many ports: with that topology,
  * or, where NULL, the one that is chosen then, if its light is what was made. */
 static bool is_made(struct plan_ctx *ctx, struct plan_job *pj, int most, const char *only)
@@ -508,20 +516,50 @@ static int wire_again(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 	return plan_circuits(ctx, pj, err);
 }
 
-/* Whether the job has circuits at ports that are evacuated. */
+/* Whether the job has light that is to go: circuits at ports that are evacuated. These, and those
+ * that have died, are dark. */
 static bool is_evacuated(const struct plan_ctx *ctx, const struct plan_job *pj)
 {
-	for (int i = 0; i < pj->n_circuits; i++) {
-		const struct plan_circuit *c = &pj->circuits[i];
-		const struct plan_light *seen = plan_observed(ctx, c->device);
+	bool some = false;
 
-		if (seen->n_evacuated_in + seen->n_evacuated_out > 0 &&
-		    !plan_has_died(seen, c->xc) &&
-		    (!plan_tx_usable(ctx, c->tx_port) || !plan_rx_usable(ctx, c->rx_port))) {
-			return true;
-		}
+	for (int i = 0; i < pj->n_circuits; i++) {
+		struct plan_circuit *c = &pj->circuits[i];
+		const struct plan_light *seen = plan_observed(ctx, c->device);
+		bool died = plan_has_died(seen, c->xc);
+		bool goes = seen->n_evacuated_in + seen->n_evacuated_out > 0 && !died &&
+			    (!plan_tx_usable(ctx, c->tx_port) || !plan_rx_usable(ctx, c->rx_port));
+
+		c->dark = died || goes;
+		some |= goes;
 	}
-	return false;
+	return some;
+}
+
+/* Where light that is to go has no other port: another topology, where that is faster than what is
+ * left of the present one. Else the job stays as it is: first is the error. */
+static int leave_topology(struct plan_ctx *ctx, struct plan_job *pj, const struct err *first,
+			  struct err *err)
+{
+	int64_t left_ns = INT64_MAX;
+	int rc;
+
+	start_again(pj);
+	if (is_chosen(ctx, pj) && is_evacuated(ctx, pj)) {
+		plan_assess(ctx, pj);
+		left_ns = pj->loss->sched ? pj->loss->time_ns : INT64_MAX;
+	}
+	wait_no_more(ctx, pj);
+	start_again(pj);
+	rc = plan_any_topology(ctx, pj, INT_MAX, NULL, err);
+	if (rc == 0 && pj->time_ns < left_ns) {
+		return 0;
+	}
+	*err = *first;
+	if (rc == 0) {
+		err_set(err, first->code, "%s, and no other topology is faster than it is without "
+			"that light", first->msg);
+	}
+	return err->code;
 }
 
 /* The topology that was chosen before, where the job was applied. Another one is taken where that
@@ -530,6 +568,7 @@ int plan_choose_topology(struct plan_ctx *ctx, struct plan_job *pj, struct err *
 {
 	const struct plan_base *base = ctx->base;
 	bool again = base->aim == PLAN_OPTIMISE && !(base->settled && base->settled[pj->job]);
+	struct err first;
 	bool moves;
 	int rc;
 
@@ -539,11 +578,10 @@ int plan_choose_topology(struct plan_ctx *ctx, struct plan_job *pj, struct err *
 	moves = is_evacuated(ctx, pj);
 	rc = wire_again(ctx, pj, err);
 	if (rc == WEFT_EINFEASIBLE && moves) {
+		first = *err;
 		err_clear(err);
-		ctx->trunk_jobs.n -= ctx->trunk_jobs.n > 0 &&
-				     ctx->trunk_jobs.v[ctx->trunk_jobs.n - 1] == pj;
-		start_again(pj);
-		rc = plan_any_topology(ctx, pj, INT_MAX, NULL, err);
+		wait_no_more(ctx, pj);
+		rc = leave_topology(ctx, pj, &first, err);
 	}
 	return rc;
 }
