@@ -128,12 +128,16 @@ void plan_ctx_init(struct plan_ctx *ctx, const struct model_fabric *fabric,
 	*ctx = (struct plan_ctx){ .fabric = fabric, .base = base, .failed = -1,
 				  .fixed_device = -1 };
 	ctx->trunk_taken = x_new(fabric->n_trunks + 1, sizeof(bool));
+	ctx->tx_shut = x_new(fabric->n_ports + 1, sizeof(bool));
+	ctx->rx_shut = x_new(fabric->n_ports + 1, sizeof(bool));
 }
 
 void plan_ctx_fini(struct plan_ctx *ctx)
 {
 	vec_fini(&ctx->trunk_jobs);
 	free(ctx->trunk_taken);
+	free(ctx->tx_shut);
+	free(ctx->rx_shut);
 	plan_choices_fini(ctx);
 }
 

@@ -28,6 +28,8 @@ struct plan_ctx {
 	const struct plan_base *made;	/* as though all that was made were there */
 	const struct plan_base *usable;	/* likewise, without what the file marks */
 	bool *trunk_taken;		/* [n_trunks] by kept jobs */
+	bool *tx_shut, *rx_shut;	/* [n_ports] drained, and their light of now is not what
+					 * a plan over trunks would have there */
 	const bool *stays;		/* [n_jobs] not all of it can be brought back:
 					 * circuit by circuit; of a ring nothing.
 					 * NULL: none */

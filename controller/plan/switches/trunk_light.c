@@ -490,22 +490,29 @@ out:
 	return rc;
 }
 
-/* Whether the plan makes a circuit at the drained end of a trunk, whose light of now may only
- * stay: then the trunk is taken from now on. */
+/* Whether the plan makes a circuit at a drained end, of a trunk or at a host, whose light of now
+ * may only stay: then that is shut from now on. */
 static bool makes_at_held(struct plan_ctx *ctx, const struct plan_circuit *c)
 {
+	const struct model_device *dev = &ctx->fabric->devices[c->device];
 	const struct plan_light *seen = plan_observed(ctx, c->device);
-	bool found = false;
+	int in = dev->in_port[c->xc.in], out = dev->out_port[c->xc.out];
+	bool found = false, in_held = c->moved && !plan_may_light(seen, false, true, c->xc.in),
+	     out_held = c->moved && !plan_may_light(seen, false, false, c->xc.out);
 
-	for (int t = 0; c->moved && t < ctx->fabric->n_trunks; t++) {
+	for (int t = 0; t < ctx->fabric->n_trunks; t++) {
 		const struct model_trunk *x = &ctx->fabric->trunks[t];
 
-		if ((x->from_device == c->device && x->from_port == c->xc.out &&
-		     !plan_may_light(seen, false, false, c->xc.out)) ||
-		    (x->to_device == c->device && x->to_port == c->xc.in &&
-		     !plan_may_light(seen, false, true, c->xc.in))) {
+		if ((out_held && x->from_device == c->device && x->from_port == c->xc.out) ||
+		    (in_held && x->to_device == c->device && x->to_port == c->xc.in)) {
 			ctx->trunk_taken[t] = found = true;
 		}
+	}
+	if (in_held && in >= 0) {
+		ctx->tx_shut[in] = found = true;
+	}
+	if (out_held && out >= 0) {
+		ctx->rx_shut[out] = found = true;
 	}
 	return found;
 }
@@ -530,7 +537,7 @@ int plan_trunk_light(struct plan_ctx *ctx, struct err *err)
 	bool weak = false;
 	int rc = ctx->trunk_jobs.n ? find_light(ctx, false, &weak, err) : 0;
 
-	/* Each round shuts a trunk or more. */
+	/* Each round shuts a trunk or a port, or more. */
 	while (rc == 0 && shut_held(ctx)) {
 		rc = find_light(ctx, false, &weak, err);
 	}

@@ -91,8 +91,10 @@ static void mark_ports(struct trunk_network *w)
 		const struct model_port *x = &w->fabric->ports[p];
 
 		w->tx_open[p] = job_at(w, p, true) && plan_tx_usable(w->ctx, p) &&
+				!w->ctx->tx_shut[p] &&
 				on_switch(w, x->tx_device, w->in_shut, x->tx_port);
 		w->rx_open[p] = job_at(w, p, false) && plan_rx_usable(w->ctx, p) &&
+				!w->ctx->rx_shut[p] &&
 				on_switch(w, x->rx_device, w->out_shut, x->rx_port);
 	}
 }

@@ -247,6 +247,48 @@ static void nothing_is_made_at_a_drained_trunk(void **state)
 	model_free(g);
 }
 
+#define RING_OVER_A_TRUNK(nodes)                                                \
+	"weft: 1\nfabric: trunks\nhosts:\n"                                      \
+	"  - { name: 'a[0-1]', ports: 'p[0-1]', rate: 100Gbps }\n"                \
+	"  - { name: b0, ports: p0, rate: 100Gbps }\n"                            \
+	"switches:\n"                                                            \
+	"  - { name: left, size: 6x6, driver: sim }\n"                           \
+	"  - { name: right, size: 4x4, driver: sim }\n"                          \
+	"fibres:\n"                                                              \
+	"  - { from: 'a[0-1].p[0-1]', to: 'left.[1-4]' }\n"                      \
+	"  - { from: b0.p0, to: right.1 }\n"                                      \
+	"  - { from: 'left.[5-6]', to: 'right.[3-4]' }\n"                        \
+	"jobs:\n  - { name: j, nodes: '" nodes                                   \
+	"', collective: allreduce, size: 1MiB, topology: 'UniRing(1,3)' }\n"
+
+/* Nor does the job itself get other circuits at a drained port of its hosts; its others are free. */
+static void nothing_is_made_at_a_drained_host(void **state)
+{
+	struct model_fabric *f = fabric_of(RING_OVER_A_TRUNK("a[0-1],b0"));
+	struct model_fabric *g = fabric_of(RING_OVER_A_TRUNK("a1,a0,b0"));
+	struct plan *p = plan_of(f, NULL), *q;
+	struct plan_light *light = light_after(p), seen[2];
+	struct plan_base base = { .intent = light, .observed = seen };
+	int held = light[0].xcs[0].in, out = light[0].xcs[0].out;
+
+	(void)state;
+	memcpy(seen, light, sizeof(seen));
+	q = plan_of(g, &base);
+	assert_int_equal(makes_at(q, 0, held), 1);
+	plan_free(q);
+	seen[0].held_in = &held;
+	seen[0].held_out = &out;
+	seen[0].n_held_in = seen[0].n_held_out = 1;
+	q = plan_of(g, &base);
+	assert_int_equal(makes_at(q, 0, held), 0);
+	check_light(q);
+	plan_free(q);
+	free(light);
+	plan_free(p);
+	model_free(f);
+	model_free(g);
+}
+
 /* Planned in three orders of the jobs; with one wavelength less it is refused where
  * rwa proves that they do not fit. */
 static void check_tight(uint64_t seed, int sites)
@@ -540,6 +582,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_made_at_a_drained_trunk),
+		cmocka_unit_test(nothing_is_made_at_a_drained_host),
 		cmocka_unit_test(found_whenever_rwa_finds_it),
 		cmocka_unit_test(cuts_move_what_they_hit),
 		cmocka_unit_test(refusals_say_what_proves_them),
