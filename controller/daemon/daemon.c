@@ -363,6 +363,7 @@ static void on_changed(void *arg)
 
 static void on_drain_changed(void *arg)
 {
+	job_status_drained(((struct daemon *)arg)->job_status);
 	jobs_advance(((struct daemon *)arg)->jobs);
 }
 

@@ -64,4 +64,16 @@ expect 0 "they are made" weft apply
 narrow "when all is well"
 [[ $(weft status --format json | jq -r '.jobs[] | select(.name == "small").health') == up ]]
 tap "and the job is whole"
+
+# To empty a port is no reason for another topology where that is slower than what is left.
+control ocs0 clear >"$T/answer"
+weft verify >"$T/out" 2>"$T/err"
+expect 1 "a port whose light has no other way" weft drain ocs0.1 --evacuate --dry-run
+has err "stays lit, and why" "no other topology is faster than it is without that light"
+has out "and nothing is touched" "0 to add, 0 to delete"
+expect 0 "a switch has another way" weft drain ocs0 --evacuate
+expect 0 "and is given back" weft undrain ocs0
+gains() { weft status --format json | jq -e '.jobs[] | select(.name == "train").advice | contains("weft apply --optimise")' >"$T/gain"; }
+wait_for 10 gains
+tap "status says what an apply would gain then"
 finish

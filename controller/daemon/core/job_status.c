@@ -377,6 +377,12 @@ void job_status_check(struct job_status *s)
 	}
 }
 
+void job_status_drained(struct job_status *s)
+{
+	s->advice = s->advice == ADVICE_SOUGHT ? ADVICE_OLD : s->advice;
+	job_status_check(s);
+}
+
 uint64_t job_status_failed(const struct job_status *s)
 {
 	return s->failed;

@@ -235,6 +235,8 @@ bool job_status_refreshing(const struct job_status *s);
 /* Compares the failed circuits with those when the jobs were planned, and plans
  * them again if they differ. Call when devices were read. */
 void job_status_check(struct job_status *s);
+/* Another part of the fabric is drained, or no longer: what an apply would gain may be another. */
+void job_status_drained(struct job_status *s);
 /* A mark of the failed circuits; 0: none. */
 uint64_t job_status_failed(const struct job_status *s);
 /* The rows as last planned; valid until the loop runs. */
