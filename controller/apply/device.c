@@ -89,12 +89,30 @@ static void on_trace(const char *name, const char *line, bool is_reply, void *ar
 		    is_reply ? STORE_REPLY : STORE_COMMAND, line);
 }
 
+/* A part of a ring by the names that the file in force has. */
+static void part_text(const struct device *d, const struct ring_fault *part,
+		      char text[RING_FAULT_TEXT])
+{
+	const struct model_device *file = d->file;
+	bool known = file && part->node < file->n_members;
+
+	ring_fault_text(part, known ? file->n_members : d->now.snap.caps.n_in,
+			known ? file->nodes : NULL, text);
+}
+
 static void on_event(struct drv *drv, const struct drv_event *ev, void *arg)
 {
 	struct device *d = arg;
 	struct apply *a = d->a;
+	struct drv_event named = *ev;
+	char part[RING_FAULT_TEXT];
 
 	(void)drv;
+	if (ev->part) {
+		part_text(d, ev->part, part);
+		named.text = part;
+		ev = &named;
+	}
 	if (ev->kind == DRV_EVENT_PROGRESS) {
 		if (change_running(a)) {
 			change_progress(a->change, d, ev);
@@ -321,7 +339,7 @@ static void warn_dead(struct device *d, const struct drv_snapshot *s)
 {
 	char part[RING_FAULT_TEXT], more[32] = "";
 
-	ring_fault_text(&s->dead[0], s->caps.n_in, part);
+	part_text(d, &s->dead[0], part);
 	if (s->n_dead > 1) {
 		snprintf(more, sizeof(more), " and %d more", s->n_dead - 1);
 	}
@@ -351,12 +369,17 @@ static void warn_blocked(struct device *d, const struct drv_snapshot *s)
 }
 
 /* What a reading says beside the map that an operator should know. */
-static void warn(struct device *d, const struct drv_snapshot *s)
+static void warn(struct device *d, struct drv_snapshot *s)
 {
+	char part[RING_FAULT_TEXT];
 	char *text = d->now.problem;
 	int size = sizeof(d->now.problem);
 
 	text[0] = '\0';
+	if (s->n_lost) {
+		part_text(d, &s->lost[0], part);
+		snprintf(s->lock_detail, sizeof(s->lock_detail), "%.127s", part);
+	}
 	if (s->alarm[0]) {
 		snprintf(text, size, "%s", s->alarm);
 	} else if (s->n_dead) {

@@ -340,6 +340,10 @@ static void read_members(struct model_build *b, const struct device_entry *e,
 	}
 	dev->members = conf_arena_alloc(b->r->keep, (size_t)names->n, sizeof(int));
 	dev->n_members = build_find_hosts(b, e->object, names, dev->members, &clean);
+	dev->nodes = conf_arena_alloc(b->r->keep, (size_t)names->n, sizeof(*dev->nodes));
+	for (int i = 0; i < dev->n_members; i++) {
+		dev->nodes[i] = b->hosts.v[dev->members[i]].name;
+	}
 	if (clean && dev->n_members < 2) {
 		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: nodes: a ring needs at least two",
 			   e->object);

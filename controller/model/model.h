@@ -130,6 +130,7 @@ struct model_device {
 	struct rwa_ring ring;	/* n = n_members */
 	int n_members;
 	int *members;		/* [n_members] hosts in ring order */
+	const char **nodes;	/* [n_members] their names */
 	int64_t channel_bps;	/* of one wavelength, at least 1 */
 	int64_t retune_ns;	/* of the resonators */
 	int64_t conversion_ns;	/* O/E/O, added to each step */

@@ -279,6 +279,7 @@ static void assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	int device = job->device, which = 0, n;
+	const struct model_device *ring = &ctx->fabric->devices[device];
 	const struct plan_light *seen = plan_observed(ctx, device);
 	const struct ring_programs *intent = plan_intent(ctx, device)->programs;
 	const struct ring_program *p = intent ? ring_programs_find(intent, job->name) : NULL;
@@ -300,7 +301,7 @@ static void assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj)
 		silent_program(seen, p, &loss->why);
 		return;
 	}
-	ring_fault_text(&seen->dead[which], ctx->fabric->devices[device].ring.n, loss->part);
+	ring_fault_text(&seen->dead[which], ring->ring.n, ring->nodes, loss->part);
 	plan_again(ctx, pj, seen, loss);
 }
 

@@ -346,13 +346,13 @@ static void fill_ring(const struct plan_job *pj, Weft__V1__PlanJob *out)
 	out->worst_loss_mdb = pj->ring.worst_loss_mdb;
 }
 
-void msg_parts_init(struct msg_parts *w, const struct ring_fault *dead, int n, int nodes,
-		    size_t *n_out, char ***out)
+void msg_parts_init(struct msg_parts *w, const struct model_device *ring,
+		    const struct ring_fault *dead, int n, size_t *n_out, char ***out)
 {
 	w->text = x_new((size_t)n + 1, sizeof(*w->text));
 	w->list = x_new((size_t)n + 1, sizeof(*w->list));
 	for (int i = 0; i < n; i++) {
-		ring_fault_text(&dead[i], nodes, w->text[i]);
+		ring_fault_text(&dead[i], ring->n_members, ring->nodes, w->text[i]);
 		w->list[i] = w->text[i];
 	}
 	*n_out = (size_t)n;
@@ -379,7 +379,7 @@ void msg_parts_admin_down(struct msg_parts *w, const struct model_device *dev,
 
 	*count = dev->n_dead + dev->n_dead_in + outs;
 	if (dev->kind == MODEL_RING) {
-		msg_parts_init(w, dev->dead, parts, dev->n_members, n_out, out);
+		msg_parts_init(w, dev, dev->dead, parts, n_out, out);
 		return;
 	}
 	w->text = x_new(MSG_PARTS_SHOWN, sizeof(*w->text));
@@ -407,8 +407,7 @@ static void list_without(struct msg_job *j, const struct plan *p, const struct p
 	if (pj->n_without == 0) {
 		return;
 	}
-	msg_parts_init(&j->without, pj->without, pj->n_without,
-		       p->fabric->devices[mj->device].ring.n,
+	msg_parts_init(&j->without, &p->fabric->devices[mj->device], pj->without, pj->n_without,
 		       &j->row.n_failed_parts, &j->row.failed_parts);
 }
 

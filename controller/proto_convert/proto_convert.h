@@ -70,10 +70,10 @@ struct msg_parts {
 	char **list;
 };
 
-/* Words for n parts of a ring of `nodes` nodes, also as a message's field in
+/* Words for n parts of a ring, also as a message's field in
  * *n_out and *out, which lives as long as w. */
-void msg_parts_init(struct msg_parts *w, const struct ring_fault *dead, int n, int nodes,
-		    size_t *n_out, char ***out);
+void msg_parts_init(struct msg_parts *w, const struct model_device *ring,
+		    const struct ring_fault *dead, int n, size_t *n_out, char ***out);
 void msg_parts_fini(struct msg_parts *w);
 
 /* The same for the first parts that the fabric marks as dead, of any device:

@@ -257,6 +257,7 @@ struct drv_event {
 	enum drv_event_kind kind;
 	bool has_port, is_out;
 	int index;		/* of the port, when has_port */
+	const struct ring_fault *part;	/* of a ring, that the text is about; NULL: none */
 	int done, total;	/* PROGRESS: commands of the batch that are
 				 * over, of how many */
 	int64_t eta_ms;		/* PROGRESS: the rest takes about so long;

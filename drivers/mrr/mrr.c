@@ -203,7 +203,7 @@ bool mrr_is_part(const struct mrr *m, const struct ring_fault *d)
 /* An event is reported as the device sent it; the state is read. */
 static bool hand_on(struct mrr *m, const struct mrr_frame *f)
 {
-	char part[RING_FAULT_TEXT], text[2 * DRV_TEXT_MAX];
+	char text[RING_FAULT_TEXT];
 	struct drv_event ev = { .kind = DRV_EVENT_ALARM, .text = text };
 	struct mrr_event news;
 
@@ -211,8 +211,8 @@ static bool hand_on(struct mrr *m, const struct mrr_frame *f)
 		return false;
 	}
 	if (news.has_place) {
-		ring_fault_text(&news.place, m->h.n_in, part);
-		snprintf(text, sizeof(text), "%s", part);
+		ring_fault_text(&news.place, m->h.n_in, NULL, text);
+		ev.part = &news.place;
 	} else {
 		snprintf(text, sizeof(text), "flags %" PRIu32 ", code %" PRIu32
 			 ": %s", news.flags, news.code,

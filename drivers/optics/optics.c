@@ -173,23 +173,34 @@ const char *resonator_lock_text(unsigned lock)
 	return lock < RESONATOR_N_LOCKS ? texts[lock] : "unknown lock state";
 }
 
-void ring_fault_text(const struct ring_fault *d, int nodes, char text[RING_FAULT_TEXT])
+static void node_text(unsigned node, const char *const *names, char text[64])
+{
+	if (names) {
+		snprintf(text, 64, "%s", names[node]);
+	} else {
+		snprintf(text, 64, "node %u", node);
+	}
+}
+
+void ring_fault_text(const struct ring_fault *d, int nodes, const char *const *names,
+		     char text[RING_FAULT_TEXT])
 {
 	const char *dir = d->dir == OPTICS_CW ? "cw" : "ccw";
+	char node[64], next[64];
 
+	node_text(d->node, names, node);
 	switch (d->part) {
 	case RING_NODE:
-		snprintf(text, RING_FAULT_TEXT, "node %u", d->node);
+		snprintf(text, RING_FAULT_TEXT, "%s", node);
 		break;
 	case RING_SPAN:
-		snprintf(text, RING_FAULT_TEXT, "%s fibre %u between nodes %u "
-			 "and %u", dir, d->fibre, d->node,
-			 (d->node + 1u) % (unsigned)nodes);
+		node_text((d->node + 1u) % (unsigned)nodes, names, next);
+		snprintf(text, RING_FAULT_TEXT, "%s fibre %u between %s and %s", dir, d->fibre,
+			 node, next);
 		break;
 	default:
-		snprintf(text, RING_FAULT_TEXT, "node %u %s fibre %u channel "
-			 "%u%s%s", d->node, dir, d->fibre, d->channel,
-			 d->why ? ": " : "",
+		snprintf(text, RING_FAULT_TEXT, "%s %s fibre %u channel %u%s%s", node, dir,
+			 d->fibre, d->channel, d->why ? ": " : "",
 			 d->why ? resonator_lock_text(d->why) : "");
 	}
 }

@@ -90,10 +90,11 @@ void ring_settings_fini(struct ring_settings *p);
  * it is no other part. */
 int ring_fault_cmp(const void *a, const void *b);
 
-#define RING_FAULT_TEXT 96	/* bytes of a part as text */
-/* "node 2 cw fibre 0 channel 3: no wave found", "cw fibre 0 between nodes 7 and
- * 0", "node 5"; of a ring of so many nodes. */
-void ring_fault_text(const struct ring_fault *d, int nodes, char text[RING_FAULT_TEXT]);
+#define RING_FAULT_TEXT 224	/* bytes of a part as text */
+/* "mem02 cw fibre 0 channel 3: no wave found", "cw fibre 0 between mem07 and mem00", "mem05"; of a
+ * ring of so many nodes, by their names (NULL: "node 5"), of which 63 bytes are shown. */
+void ring_fault_text(const struct ring_fault *d, int nodes, const char *const *names,
+		     char text[RING_FAULT_TEXT]);
 
 /* "no wave found"; "unknown lock state" for what is none. */
 const char *resonator_lock_text(unsigned lock);

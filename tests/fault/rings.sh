@@ -72,14 +72,14 @@ wait_for 20 light a degraded
 tap "a lock is lost: degraded"
 weft status --format json >"$T/out"
 jq -e '.devices[0].program.failed == [
-	"node 2 cw fibre 0 channel 3: lock lost",
-	"node 2 ccw fibre 0 channel 3: lock lost"]' "$T/out" >/dev/null
+	"n2 cw fibre 0 channel 3: lock lost",
+	"n2 ccw fibre 0 channel 3: lock lost"]' "$T/out" >/dev/null
 tap "status names the resonators"
-jq -e '.devices[0].problem | test("^failed: node 2 cw fibre 0 channel 3")' \
+jq -e '.devices[0].problem | test("^failed: n2 cw fibre 0 channel 3")' \
 	"$T/out" >/dev/null
 tap "and the device's problem"
 job a | jq -e '.degradation.rate > 0.7 and .degradation.rate < 1 and .degradation.failed == 2
-	and (.degradation.part | test("node 2 cw .* channel 3"))' >/dev/null
+	and (.degradation.part | test("n2 cw .* channel 3"))' >/dev/null
 tap "the job's loss"
 rate=$(job a | jq .degradation.rate)
 wait_for 10 grep -q '"part-failed"' "$T/watch"
@@ -90,7 +90,7 @@ expect 69 "no schedule whose light is not loaded" \
 	weft schedule export --job a --to json
 has err "says what to do" 'weft apply.* loads one that does without, at [0-9.]+ %'
 expect 2 "plan proposes the repair" weft plan -f "$T/a.yaml"
-has out "and what it does without" 'job a: does without node 2 .* 1 more.* % of the rate'
+has out "and what it does without" 'job a: does without n2 .* 1 more.* % of the rate'
 expect 0 "apply brings it" weft apply -f "$T/a.yaml"
 wait_for 20 light a up
 tap "all the light that it wants is there"

@@ -39,14 +39,14 @@ daemon || exit 1
 expect 0 "all parts are used" weft apply -f "$T/whole.yaml"
 expect 2 "with marks" weft plan -f "$T/marked.yaml" --full
 has out "light leaves the port" '^- ocs0 .*h1\.p0'
-has out "and does without the fibre" 'job gather: does without cw fibre 0 between nodes 2 and 3'
+has out "and does without the fibre" 'job gather: does without cw fibre 0 between n2 and n3'
 expect 0 "applied" weft apply -f "$T/marked.yaml"
 expect 0 "status" weft status
 has out "names the ports" 'ocs0: marked as dead: in 4, out 4, out 16'
-has out "and the parts" 'ring0: marked as dead: cw fibre 0 between nodes 2 and 3'
+has out "and the parts" 'ring0: marked as dead: cw fibre 0 between n2 and n3'
 expect 0 "as JSON" weft status --format json
 jq -e '[.devices[] | .marked_dead] == [["in 4", "out 4", "out 16"],
-	["cw fibre 0 between nodes 2 and 3"]] and
+	["cw fibre 0 between n2 and n3"]] and
 	([.jobs[] | .health] == ["up", "up"])' "$T/out" >/dev/null
 tap "with the jobs up"
 jq -e '.problems == [] and (.jobs[] | select(.name == "gather") |

@@ -127,8 +127,8 @@ control ring0 "fault cut-cw=6:0" >"$T/answer"
 expect 2 "verify" weft verify
 has out "names the ports" 'ocs0: 2 ports failed: out 2, out 36'
 has out "and the circuit without light" '^ *ocs0 +dark +in [0-9]+ -> out 2 '
-has out "and the part of the ring" 'ring0: 1 part failed: cw fibre 0 between nodes 6 and 7'
-has out "and what is not locked" '^ *ring0 +not locked +node 7 cw '
+has out "and the part of the ring" 'ring0: 1 part failed: cw fibre 0 between n6 and n7'
+has out "and what is not locked" '^ *ring0 +not locked +n7 cw '
 wait_for 30 listed ports-failed circuits-dark parts-failed settings-unlocked \
 	job-degraded job-degraded
 tap "status lists all of it, and the jobs that it costs"

@@ -156,7 +156,7 @@ static void add_parts(struct problems *p, struct problem_device *d, const struct
 			continue;
 		}
 		if (d->n_dead < NAMED) {
-			ring_fault_text(&s->dead[i], md->ring.n, name);
+			ring_fault_text(&s->dead[i], md->ring.n, md->nodes, name);
 			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
 						d->n_dead ? ", " : "", name);
 		}

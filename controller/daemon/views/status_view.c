@@ -62,8 +62,9 @@ static int cap(int n, int limit)
 	return n < limit ? n : limit;
 }
 
-/* What a ring of so many nodes is to play and plays, and what of it failed. */
-static void fill_program(struct device_view *v, const struct apply_device *a, int nodes)
+/* What a ring is to play and plays, and what of it failed. */
+static void fill_program(struct device_view *v, const struct model_device *md,
+			 const struct apply_device *a)
 {
 	const struct store_light *intent = a->intent;
 	const struct ring_programs *want = &intent->programs;
@@ -81,9 +82,9 @@ static void fill_program(struct device_view *v, const struct apply_device *a, in
 	v->m.program = p;
 	p->failed_count = a->snap.n_dead;
 	p->lost_count = a->snap.n_lost;
-	msg_parts_init(&v->dead, a->snap.dead, cap(a->snap.n_dead, FAILED_SHOWN), nodes,
+	msg_parts_init(&v->dead, md, a->snap.dead, cap(a->snap.n_dead, FAILED_SHOWN),
 		       &p->n_failed, &p->failed);
-	msg_parts_init(&v->lost, a->snap.lost, cap(a->snap.n_lost, FAILED_SHOWN), nodes,
+	msg_parts_init(&v->lost, md, a->snap.lost, cap(a->snap.n_lost, FAILED_SHOWN),
 		       &p->n_lost, &p->lost);
 }
 
@@ -199,7 +200,7 @@ static void fill_device(const struct views *d, const struct device_views *s, str
 	fill_failed(v, md, &s->problems.devices[device]);
 	pick_external(s, v);
 	if (md->kind == MODEL_RING && !a->elsewhere) {
-		fill_program(v, a, md->n_members);
+		fill_program(v, md, a);
 	}
 }
 

@@ -341,7 +341,7 @@ static int refuse(const struct rest *r, const struct ring_fault *d, struct err *
 {
 	char part[RING_FAULT_TEXT], more[32] = "";
 
-	ring_fault_text(d, r->ring->n_members, part);
+	ring_fault_text(d, r->ring->n_members, r->ring->nodes, part);
 	if (r->n_dead > 1) {
 		snprintf(more, sizeof(more), " and %d more", r->n_dead - 1);
 	}

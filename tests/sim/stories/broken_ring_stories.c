@@ -70,13 +70,13 @@ static void degraded(void)
 	double rate;
 
 	await(20, "a lock is lost: degraded", light_is("a", "degraded"));
-	check(same(value("devices.0.program.failed.*"), "node 2 cw fibre 0 channel 3: lock lost,"
-		   "node 2 ccw fibre 0 channel 3: lock lost"), "status names the resonators");
-	check(matches(value("devices.0.problem"), "^failed: node 2 cw fibre 0 channel 3"),
+	check(same(value("devices.0.program.failed.*"), "n2 cw fibre 0 channel 3: lock lost,"
+		   "n2 ccw fibre 0 channel 3: lock lost"), "status names the resonators");
+	check(matches(value("devices.0.problem"), "^failed: n2 cw fibre 0 channel 3"),
 	      "and the device's problem");
 	rate = atof(value("jobs.a.degradation.rate"));
 	check(rate > 0.7 && rate < 1 && same(value("jobs.a.degradation.failed"), "2") &&
-	      matches(value("jobs.a.degradation.part"), "node 2 cw .* channel 3"),
+	      matches(value("jobs.a.degradation.part"), "n2 cw .* channel 3"),
 	      "the job's loss");
 	check(same(value("jobs.b.degradation"), ""), "the other job needs none of it");
 	await(10, "an event", matches(output_of(watch), "\"part-failed\""));
@@ -90,7 +90,7 @@ static void repaired(void)
 	double rate = atof(ask("jobs.a.degradation.rate", "status")), whole;
 
 	expect(2, "plan proposes the repair", "plan -f a.yaml");
-	has("and what it does without", "job a: does without node 2 .* 1 more.* % of the rate");
+	has("and what it does without", "job a: does without n2 .* 1 more.* % of the rate");
 	expect(0, "apply brings it", "apply -f a.yaml");
 	await(20, "all the light that it wants is there", light_is("a", "up"));
 	whole = atof(value("jobs.a.fault_free_time_ns"));
@@ -164,7 +164,7 @@ static void tell_segment(void)
 	expect(65, "it has no schedule", "schedule export --job b --to json");
 	expect(2, "the plan is for the other job", "plan -f a.yaml");
 	has_error("it names the job, the part and the reason", "job b cannot be repaired, and "
-		  "stays as it is: job b: ring0: failed: ccw fibre 0 between nodes 0 and 1; .* a "
+		  "stays as it is: job b: ring0: failed: ccw fibre 0 between n0 and n1; .* a "
 		  "segment needs channels in both directions");
 }
 
@@ -175,14 +175,14 @@ static void tell_lost(void)
 	fault("cut=6");
 	await(20, "two cables are cut: no way between their sides", light_is("a", "down"));
 	expect(65, "plan says so", "plan -f a.yaml");
-	has_error("and why", "job a: ring0: failed: cw fibre 0 between nodes 4 and 5 and 3 more; "
+	has_error("and why", "job a: ring0: failed: cw fibre 0 between n4 and n5 and 3 more; "
 		  "what is left of the ring does not do");
 	control(RING, "clear");
 	fault("node-dead=5");
 	await(20, "a dead node", light_is("a", "down"));
 	check(same(value("jobs.b.degradation"), ""), "who does not run on it has lost nothing");
 	expect(65, "no plan with it", "plan -f a.yaml");
-	has_error("names it", "job a: ring0: node 5 has failed, and the job runs on it");
+	has_error("names it", "job a: ring0: n5 has failed, and the job runs on it");
 	control(RING, "clear");
 	/* An open interlock is no failure of a part. */
 	fault("interlock");

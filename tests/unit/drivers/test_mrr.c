@@ -262,7 +262,7 @@ static void expect_lost(const struct rig *r, const char *want)
 	char text[RING_FAULT_TEXT];
 
 	assert_int_equal(r->snap.n_lost, 1);
-	ring_fault_text(&r->snap.lost[0], 6, text);
+	ring_fault_text(&r->snap.lost[0], 6, NULL, text);
 	assert_string_equal(text, want);
 }
 
@@ -327,7 +327,7 @@ static void drift_takes_lock_after_lock(void **state)
 	assert_int_equal(r->snap.n_unlocked, 3);
 	assert_int_equal(r->snap.n_dead, 0);
 	for (int i = 0; i < 3; i++) {
-		ring_fault_text(&r->snap.lost[i], 6, text);
+		ring_fault_text(&r->snap.lost[i], 6, NULL, text);
 		assert_non_null(strstr(text, ": lock lost"));
 		assert_non_null(strstr(told, text));
 	}
@@ -496,7 +496,7 @@ static void the_table_of_failures_is_read(void **state)
 		"node 1 cw fibre 1 channel 0: zero lock",
 		"node 1 ccw fibre 0 channel 0: zero lock",
 		"node 1 ccw fibre 1 channel 0: zero lock",
-		"ccw fibre 1 between nodes 5 and 0", "node 3" };
+		"ccw fibre 1 between node 5 and node 0", "node 3" };
 	struct rig *r = set_up("node-dead=3");
 	char text[RING_FAULT_TEXT];
 
@@ -508,7 +508,7 @@ static void the_table_of_failures_is_read(void **state)
 	assert_int_equal(rig_snapshot(r), 0);
 	assert_int_equal(r->snap.n_dead, 6);
 	for (int i = 0; i < r->snap.n_dead; i++) {
-		ring_fault_text(&r->snap.dead[i], 6, text);
+		ring_fault_text(&r->snap.dead[i], 6, NULL, text);
 		assert_string_equal(text, want[i]);
 	}
 	rig_control(r, "clear", NULL, 0);

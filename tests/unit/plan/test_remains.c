@@ -429,12 +429,12 @@ static void what_cannot_be_is_named(void **state)
 
 	(void)state;
 	refused(RING_OF("allgather", ""), node, 1, WEFT_EINFEASIBLE,
-		"r0: node 5 has failed, and the job runs on it");
+		"r0: n5 has failed, and the job runs on it");
 	refused(RING_OF("allgather", ""), cables, 4, WEFT_EINFEASIBLE,
-		"r0: failed: cw fibre 0 between nodes 1 and 2 and 3 more; what "
+		"r0: failed: cw fibre 0 between n1 and n2 and 3 more; what "
 		"is left of the ring does not do");
 	refused(RING_OF("allgather", ", algorithm: optree"), two, 2, WEFT_EUNSUPPORTED,
-		"r0: failed: cw fibre 0 between nodes 1 and 2 and 1 more; what "
+		"r0: failed: cw fibre 0 between n1 and n2 and 1 more; what "
 		"is left of the ring does not do: optree");
 }
 
