@@ -137,7 +137,7 @@ expect 2 "light is missing" weft testbed probe "$T/other.yaml" --format json
 [[ $(jq -c .missing "$T/out") == '["n2.ring0+0.0 -> n3.ring0+0.0"]' ]]
 tap "at that resonator and no other"
 expect 2 "verify finds it" weft verify
-has out "and names it" 'n3 cw fibre 0 channel 0'
+has out "and names it" 'node 3 cw fibre 0 channel 0'
 expect 0 "the step lit again" weft testbed step "$T/other.yaml" a --to 0
 expect 0 "light as it should be" weft testbed probe "$T/other.yaml"
 expect 0 "verify agrees" weft verify

@@ -65,7 +65,8 @@ function hostOfPorts(picture) {
 
 // Ports that a device has out of use, as { side, port, why }; of "port 3" either side.
 export function badPorts(d) {
-	return (d?.unusable ?? []).map((text) => text.match(/^(in|out|port) (\d+) (\w+)$/))
+	return [...d?.unusable ?? [], ...(d?.marked_dead ?? []).map((p) => `${p} marked as dead`)]
+		.map((text) => text.match(/^(in|out|port) (\d+) (.+)$/))
 		.filter(Boolean).map(([, side, port, why]) => ({ side, port: Number(port), why }));
 }
 

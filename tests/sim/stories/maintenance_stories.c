@@ -142,12 +142,12 @@ static void lost_locks(struct command *watch)
 	      atoi(value("devices.ring1.program.unlocked")) > 0 &&
 	      same(value("devices.ring1.program.failed_count"), "0") &&
 	      matches(value("devices.ring1.program.lost.*"),
-		      "^((,|^)node [0-9] c?cw fibre 0 channel [0-9]: lock lost)+$"),
+		      "^((,|^)n[0-9] c?cw fibre 0 channel [0-9]: lock lost)+$"),
 	      "node, direction, fibre, channel and kind");
 	expect(2, "in the table too", "diff");
 	has("one a line",
-	    "^ *ring1 +not locked +node [0-9] c?cw fibre 0 channel [0-9]: lock lost");
-	check(matches(output_of(watch), "\"device-report\".*alarm: node [0-9] c?cw fibre 0 channel "
+	    "^ *ring1 +not locked +n[0-9] c?cw fibre 0 channel [0-9]: lock lost");
+	check(matches(output_of(watch), "\"device-report\".*alarm: n[0-9] c?cw fibre 0 channel "
 		      "[0-9]: lock lost"), "each was told when it happened");
 }
 
