@@ -62,6 +62,8 @@ draw rwa-ring weft rwa solve --ring 16 --channels 8 --svg
 draw topology-layers weft topology draw "FatTree(4)" -o
 draw topology-irregular weft topology draw "$TOP/tests/data/irregular.txt" -o
 draw topology-lattice weft topology draw "Torus(4,4,4)" -o
+sed -n '/<g class="halo">/,/<\/g>/p' "$T/svg/topology-lattice.svg" | grep -c '<text' | grep -qx 64
+tap "whose numbers stand out from the arcs below"
 
 # A fabric one of whose circuits is gone, another one there.
 emulators && fabric "$T/fabric.yaml" 'UniRing(2,4)'

@@ -367,8 +367,19 @@ static void put_nodes(struct topo_picture *p)
 		}
 		put_shape(&p->c, topo_node_kind(p->t, v), p->xy[2 * v], p->xy[2 * v + 1], r);
 	}
+}
+
+/* Those beside their nodes stand out from arcs that pass there. */
+static void put_numbers(struct topo_picture *p)
+{
+	if (!p->numbered) {
+		svg_begin_group(&p->c, "halo", NULL);
+	}
 	for (int v = 0; v < topo_n(p->t); v++) {
 		put_number(p, v);
+	}
+	if (!p->numbered) {
+		svg_end_group(&p->c);
 	}
 }
 
@@ -543,6 +554,7 @@ void topo_draw(const struct topo *t, const char *name, struct buf *svg)
 		svg_card(&p.c, SVG_MARGIN, svg_top(), p.right - SVG_MARGIN, p.bottom - svg_top());
 		put_arcs(&p);
 		put_nodes(&p);
+		put_numbers(&p);
 	}
 	put_hops(&p);
 	put_legend(&p, matrix);
