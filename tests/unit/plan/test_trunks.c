@@ -261,7 +261,7 @@ static void nothing_is_made_at_a_drained_trunk(void **state)
 	"jobs:\n  - { name: j, nodes: '" nodes                                   \
 	"', collective: allreduce, size: 1MiB, topology: 'UniRing(1,3)' }\n"
 
-/* Nor does the job itself get other circuits at a drained port of its hosts; its others are free. */
+/* Nor does the job itself get other circuits at a drained port of a host; the others are free. */
 static void nothing_is_made_at_a_drained_host(void **state)
 {
 	struct model_fabric *f = fabric_of(RING_OVER_A_TRUNK("a[0-1],b0"));
