@@ -73,6 +73,8 @@ struct daemon {
 	bool leads;			/* a standby has become the leader */
 	struct part_timer *safe;	/* the disk and others have more of the store */
 	struct part_timer *etcd_problem;	/* it has come or gone */
+	struct part_timer *meanwhile;	/* what a change has read is told */
+	bool tells_meanwhile;		/* that runs */
 	struct rpc_server *holds;	/* answers until then; NULL: none */
 	void (*stopped)(void *arg);
 	void *stopped_arg;
@@ -458,9 +460,28 @@ static void on_change_begun(const char *who, const char *comment, void *arg)
 	webui_begin_change(((struct daemon *)arg)->webui, who, comment);
 }
 
+/* Events of devices wait for a moment: progress comes often. */
+#define MEANWHILE_MS 500
+
+static void tell_meanwhile(void *arg)
+{
+	struct daemon *d = arg;
+
+	d->tells_meanwhile = false;
+	if (d->env.changing) {
+		problem_events_meanwhile(d->problem_events);
+	}
+}
+
 static void on_change_progress(const struct apply_event *ev, void *arg)
 {
-	webui_progress(((struct daemon *)arg)->webui, ev);
+	struct daemon *d = arg;
+
+	webui_progress(d->webui, ev);
+	if (!d->tells_meanwhile) {
+		d->tells_meanwhile = true;
+		part_timer_start(d->meanwhile, MEANWHILE_MS);
+	}
 }
 
 static void on_change_committed(void *arg)
@@ -670,6 +691,7 @@ static void free_daemon(void *arg)
 	lease_free(d->lease);
 	part_timer_free(d->safe);
 	part_timer_free(d->etcd_problem);
+	part_timer_free(d->meanwhile);
 	if (d->env.store) {
 		store_on_safe(d->env.store, NULL, NULL);
 	}
@@ -782,6 +804,7 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	d->env.store = cfg->led;
 	d->election = cfg->election;
 	d->etcd_problem = part_timer_new(&d->env, tell_etcd_problem, d);
+	d->meanwhile = part_timer_new(&d->env, tell_meanwhile, d);
 	if (d->election) {
 		d->env.is_refused = &d->election->status.is_refused;
 		d->election->on_problem = on_etcd_problem;

@@ -212,8 +212,9 @@ static void free_told(struct told_device *v, int n)
 	free(v);
 }
 
-/* A device of which nothing was told is one that answers and has nothing wrong. */
-static void tell_devices(struct problem_events *e, const struct problems *p)
+/* A device of which nothing was told is one that answers and has nothing wrong. While a change
+ * moves light, what is missing or does not hold a wave is of no account. */
+static void tell_devices(struct problem_events *e, const struct problems *p, bool moving)
 {
 	static const struct told_device usual = { .reachable = true };
 	const struct model_fabric *f = apply_fabric(e->views->env->apply);
@@ -235,6 +236,10 @@ static void tell_devices(struct problem_events *e, const struct problems *p)
 			before = &first;
 		}
 		take_reading(&now[k], before, &p->devices[i], &a[i]);
+		if (moving) {
+			now[k].drift = before->drift;
+			now[k].parts = before->parts;
+		}
 		tell_device(e, p, before, &now[k++], &f->devices[i], &a[i]);
 	}
 	free_told(e->devices, e->n_devices);
@@ -406,10 +411,19 @@ void problem_events_tell(struct problem_events *e)
 		return;
 	}
 	problems_init(&p, e->views);
-	tell_devices(e, &p);
+	tell_devices(e, &p, false);
 	tell_jobs(e, &p);
 	tell_others(e, &p);
 	env_changed(e->views->env);
+	problems_fini(&p);
+}
+
+void problem_events_meanwhile(struct problem_events *e)
+{
+	struct problems p;
+
+	problems_init(&p, e->views);
+	tell_devices(e, &p, true);
 	problems_fini(&p);
 }
 

@@ -97,6 +97,9 @@ void problem_events_free(struct problem_events *e);	/* NULL is fine */
  * back, have restarted, are not as intended; ports, parts and jobs that failed, or
  * work again. O(devices + problems). */
 void problem_events_tell(struct problem_events *e);
+/* The same in the middle of a change, as far as it has nothing to do with it: devices that answer
+ * no more or were restarted, and ports. */
+void problem_events_meanwhile(struct problem_events *e);
 
 /* ---- metrics.c: for Prometheus ---- */
 

@@ -114,6 +114,22 @@ static int lines_with(const char *text, const char *word)
 	return n;
 }
 
+/* Robots move for minutes: a port of which the change has read that it failed is told meanwhile. */
+static void tell_meanwhile(void)
+{
+	write_fabric();
+	control("ocs1", "fault move=120");
+	control(SWITCH, "fault port-failed=o7");
+	watch = begin("watch --format json");
+	begin("apply -f f.yaml");
+	await(20, "the robots are asked", same(ask("state", "status"), "changing"));
+	await(20, "a port that failed is told",
+	      heard("port-failed", SWITCH ": out 8 failed", SWITCH, "out 8"));
+	check(same(ask("state", "status"), "changing"), "while the change runs");
+	await(1200, "which ends", same(ask("state", "status"), "ready"));
+	check(lines_with(output_of(watch), "\"port-failed\"") == 1, "and it is told once");
+}
+
 /* A device that never stops talking is told in part. */
 static void tell_flood(void)
 {
@@ -161,6 +177,11 @@ static void run_report(void)
 	begin_story(tell_report);
 }
 
+static void run_meanwhile(void)
+{
+	begin_story(tell_meanwhile);
+}
+
 static void run_flood(void)
 {
 	begin_story(tell_flood);
@@ -179,6 +200,7 @@ static void run_first(void)
 const struct story report_stories[] = {
 	{ "report-first", "the first change of a weftd with a fabric", run_first },
 	{ "report-words", "what devices say unasked is heard at once", run_report },
+	{ "report-meanwhile", "what a long change reads is told while it runs", run_meanwhile },
 	{ "report-flood", "a device that never stops talking is told in part", run_flood },
 	{ 0 },
 };
