@@ -300,13 +300,14 @@ int topo_copy(const struct topo *t, struct topo **out, struct err *err)
 	return 0;
 }
 
-int topo_copy_forwarding(const struct topo *t, struct topo **out, struct err *err)
+int topo_copy_forwarding(const struct topo *t, enum topo_kind kind, struct topo **out,
+			 struct err *err)
 {
 	int rc = topo_copy(t, out, err);
 
 	for (int u = 0; u < t->n && !rc; u++) {
-		if ((*out)->nodes[u].kind == TOPO_SWITCH) {
-			(*out)->nodes[u].flags = (uint8_t)topo_usual_flags(TOPO_SWITCH);
+		if ((*out)->nodes[u].kind == kind) {
+			(*out)->nodes[u] = (struct topo_node){ TOPO_SWITCH, 0 };
 		}
 	}
 	return rc;

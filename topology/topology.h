@@ -161,8 +161,9 @@ int topo_transpose(const struct topo *t, struct topo **out, int32_t *back, struc
 int topo_from_arcs(int n, const struct topo_arc *arcs, size_t m,
 		   struct topo **out, struct err *err);
 int topo_copy(const struct topo *t, struct topo **out, struct err *err);
-/* The same whose switches only forward, whatever those of t can do. */
-int topo_copy_forwarding(const struct topo *t, struct topo **out, struct err *err);
+/* The same whose nodes of this kind only forward: they are usual switches. */
+int topo_copy_forwarding(const struct topo *t, enum topo_kind kind, struct topo **out,
+			 struct err *err);
 
 enum topo_answer { TOPO_NO, TOPO_YES, TOPO_NOT_KNOWN };
 

@@ -51,10 +51,12 @@ static int find_rate(const struct coll_make_query *q, bool min_cost, const struc
  * used both ways where every arc has its reverse, else by a program where that is small, or of the
  * ranks with the thinnest links. */
 #define MAX_PROGRAM (1 << 13)	/* nodes times arcs */
+#define MAX_PROGRAM_SWITCHED (1 << 15)
 
 static int pack_joint(const struct coll_make_query *q, const struct topo *t,
 		      struct coll_forest *f, struct err *err)
 {
+	int most = topo_ranks(t) < topo_n(t) ? MAX_PROGRAM_SWITCHED : MAX_PROGRAM;
 	int rc = coll_forest_allreduce(t, COLL_SPANNING_TREES, f, err);
 
 	if (rc != WEFT_EUNSUPPORTED) {
@@ -63,8 +65,8 @@ static int pack_joint(const struct coll_make_query *q, const struct topo *t,
 	err_clear(err);
 	coll_forest_fini(f);
 	coll_forest_init(f);
-	return (int64_t)topo_n(t) * topo_m(t) <= MAX_PROGRAM ? find_rate(q, false, t, f, err)
-							     : coll_forest_few_roots(t, f, err);
+	return (int64_t)topo_n(t) * topo_m(t) <= most ? find_rate(q, false, t, f, err)
+						      : coll_forest_few_roots(t, f, err);
 }
 
 static int pack(const struct coll_make_query *q, bool joint, const struct topo *t,
@@ -81,12 +83,13 @@ static int pack(const struct coll_make_query *q, bool joint, const struct topo *
 	return q->kind == COLL_ALLREDUCE ? pack_both(t, f, err) : coll_forest_pack(t, &opt, f, err);
 }
 
-/* Trees are those of ranks: switches only forward to them, and may save loads afterwards. */
+/* Trees are those of ranks: switches only forward to them, and may save loads afterwards; so do
+ * memories, which cannot sum, where trees in and out are one program. */
 int make_forest(const struct coll_make_query *q, bool joint, double below_ns,
 		struct coll_made *made, struct err *err)
 {
 	const struct topo *t = q->physical ? q->physical : q->topo;
-	struct topo *forwarding = NULL;
+	struct topo *sums = NULL, *forwarding = NULL;
 	struct coll_stagger_options opt = {
 		.kind = q->kind, .cost = q->cost, .batches = q->batches,
 		.max_transfers = q->max_transfers, .below_ns = below_ns,
@@ -94,10 +97,13 @@ int make_forest(const struct coll_make_query *q, bool joint, double below_ns,
 	};
 	struct coll_stagger_info info = { 0 };
 	struct coll_forest f;
-	int rc;
+	int rc = 0;
 
 	coll_forest_init(&f);
-	if ((rc = topo_copy_forwarding(t, &forwarding, err)) ||
+	if (joint && (rc = topo_copy_forwarding(t, TOPO_MEMORY, &sums, err)) == 0) {
+		t = sums;
+	}
+	if (rc || (rc = topo_copy_forwarding(t, TOPO_SWITCH, &forwarding, err)) ||
 	    (rc = pack(q, joint, forwarding, &f, err)) ||
 	    (rc = coll_forest_schedule(&f, t, &opt, &made->sched, &info, err)) || !made->sched) {
 		goto out;
@@ -113,6 +119,7 @@ int make_forest(const struct coll_make_query *q, bool joint, double below_ns,
 	made->tree.batches = info.batches;
 	made->tree.steps = info.steps;
 out:
+	topo_free(sums);
 	topo_free(forwarding);
 	coll_forest_fini(&f);
 	return rc;

@@ -145,7 +145,7 @@ static void chosen_as_given(void **state)
 	}
 }
 
-/* Servers that differ, 4 of each; thousandths of the bound at 1 GiB. */
+/* Servers that differ; thousandths of the bound at 1 GiB. */
 static const struct {
 	struct servers s;
 	const char *topology, *kind;
@@ -155,6 +155,7 @@ static const struct {
 	{ { 4, 8, DGX, 4, 4, "Cap(Star(4),300)" }, "C(8,{1,2})", "allreduce", 1090 },
 	{ { 4, 8, DGX, 4, 8, "dgx-a100-pcie" }, "C(8,{1,2,3})", "allgather", 1050 },
 	{ { 4, 8, DGX, 4, 4, DGX }, "C(8,{1,2})", "allreduce", 1040 },
+	{ { 2, 6, DGX, 2, 6, "dgx-a100-pcie" }, "Multi(K(4),2)", "allreduce", 1100 },
 };
 
 static void unlike_servers(void **state)
