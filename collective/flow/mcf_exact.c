@@ -2,10 +2,11 @@
 /*
  * Exact optima.
  *
- * At a small gap three things can be read off the approximate solution: the
- * classes of arcs with a price (full in every optimum), the arcs that carry
- * flow of a source (on its cheapest paths in every optimum), and roughly how
- * much. Each source gets a tree of arcs that it uses; the flow on its other
+ * Passes to a small gap show what a solution may use, and an interior point
+ * method (mcf_middle) goes from there to the middle of the optima. Three things
+ * can be read off it: the classes of arcs with a price (full in every optimum),
+ * the arcs that carry flow of a source (on its cheapest paths in every optimum),
+ * and roughly how much. Each source gets a tree of arcs that it uses; the flow on its other
  * used arcs are the unknowns, which determine that on the tree. For every
  * unknown there is the equation that its detour costs what the tree path
  * costs. These equations, in whole numbers, fix the prices; the same matrix
@@ -29,7 +30,7 @@
 #define FLOW_BITS 40
 #define PRICE_BITS 24
 #define PASSES_A_ROUND 1500
-#define FIRST_GAP 1e-6
+#define FIRST_GAP 1e-5
 #define LAST_GAP 1e-13
 #define MAX_ROUNDS 60
 
@@ -52,7 +53,8 @@ struct exact_attempt {
 	struct mcf *p;
 	double tiny;		/* relative; below this is nothing */
 	double least;		/* flow that is any: tiny parts of the least demand */
-	bool ties;		/* unused arcs of cheapest paths count too */
+	bool ties;		/* unused arcs of cheapest paths count too, */
+	const bool *other;	/* and these, n_sources x m; NULL: no others */
 	double mean;		/* price of a unit of capacity */
 	int n_priced;		/* columns of classes with a price */
 	int n_full;		/* and then of others that are full */
@@ -226,8 +228,10 @@ static void list_unknowns(struct exact_attempt *at, int s)
 			tree[net->dst[a]] >= 0;
 
 		x.flow = flow[a] > at->least ? flow[a] : 0;
+		bool is_other = at->other && at->other[(size_t)s * net->m + a];
+
 		if (!has_ends || tree[net->dst[a]] == a ||
-		    (x.flow <= 0 && !at->ties) || !is_tight(at, a)) {
+		    (!is_other && ((x.flow <= 0 && !at->ties) || !is_tight(at, a)))) {
 			continue;
 		}
 		mpz_init(x.value);
@@ -273,6 +277,83 @@ static bool read_structure(struct exact_attempt *at)
 		at->n_used++;
 	}
 	return usable;
+}
+
+/* ---- the middle ---- */
+
+static int by_source(const void *a, const void *b)
+{
+	const struct unknown *x = a, *y = b;
+
+	return x->source != y->source ? x->source - y->source : x->arc - y->arc;
+}
+
+/* What is read for it may be of no use. */
+#define CENTER_TINY 1e-2
+/* Once more, with what the prices of the last middle would use, where that is above this gap. */
+#define CENTERED 1e-10
+#define MAX_CENTERED 6
+/* Numbers of classes and of detours of a source to the third, up to which a step of the method is
+ * worth more than as many passes: where detours abound, readings are right soon. */
+#define MAX_CENTER (1 << 27)
+
+/* Counts the detours; false where they are too many. */
+static bool is_small(const struct exact_attempt *at)
+{
+	double work = pow(at->p->orbits.n_classes, 3) / 8;
+
+	for (size_t i = 0, n; i < at->v.n; i += n) {
+		for (n = 1; i + n < at->v.n && at->v.v[i + n].source == at->v.v[i].source; n++) {
+		}
+		work += pow((double)n, 3);
+	}
+	return work <= MAX_CENTER;
+}
+
+/* The trees of cheapest paths. */
+static void add_trees(const struct mcf *p, bool *other)
+{
+	for (int s = 0; s < p->n_sources; s++) {
+		const int32_t *parent = mcf_parent_of(p, s);
+
+		for (int v = 0; v < p->net.n; v++) {
+			if (parent[v] >= 0) {
+				other[(size_t)s * p->net.m + parent[v]] = true;
+			}
+		}
+	}
+}
+
+/* Takes flow and prices to the middle of what the reading leaves open, and of `other`, where what
+ * would be cheaper then is added; false: not done. */
+static bool center(struct mcf *p, bool *other, const struct flow_limit *limit,
+		   struct mcf_result *res)
+{
+	struct exact_attempt at = { .p = p, .tiny = CENTER_TINY, .ties = true, .other = other };
+	struct flow_detours d = { 0 };
+	bool done;
+
+	attempt_init(&at);
+	if (read_structure(&at) && at.v.n > 0) {
+		qsort(at.v.v, at.v.n, sizeof(*at.v.v), by_source);
+		arrays_add(&at.arrays, d.source, at.v.n + 1);
+		arrays_add(&at.arrays, d.arc, at.v.n + 1);
+		for (size_t i = 0; i < at.v.n; i++) {
+			d.source[i] = at.v.v[i].source;
+			d.arc[i] = at.v.v[i].arc;
+		}
+		d.n = (int)at.v.n;
+		d.tree = at.tree;
+		d.order = at.order;
+		d.reached = at.reached;
+	}
+	done = d.n > 0 && is_small(&at);
+	if (done) {
+		mcf_middle(p, &d, limit, res);
+		add_trees(p, other);
+	}
+	attempt_fini(&at);
+	return done;
 }
 
 /* ---- equations ---- */
@@ -699,7 +780,7 @@ static bool is_over(const struct flow_limit *limit, struct mcf_result *res)
 static void try_readings(struct mcf *p, const struct topo *t, const struct flow_limit *limit,
 			 struct mcf_result *res, struct mcf_proof **out, struct err *err)
 {
-	static const double tiny[] = { 1e-4, 1e-3, 1e-5, 1e-6, 1e-7 };
+	static const double tiny[] = { 1e-6, 1e-5, 1e-4, 1e-3, 1e-7 };
 	int n = 2 * (int)(sizeof(tiny) / sizeof(tiny[0]));
 
 	for (int i = 0; i < n && !*out; i++) {
@@ -722,12 +803,15 @@ int mcf_exact(struct mcf *p, const struct topo *t, const struct mcf_options *opt
 {
 	struct mcf_options mine = *opt;
 	struct flow_limit limit = flow_limit_of(opt);
+	bool *other = x_new((size_t)p->n_sources * p->net.m + 1, sizeof(*other));
 	double gap = FIRST_GAP;
 	int rc = 0;
 
 	*out = NULL;
 	mine.max_passes = PASSES_A_ROUND;
 	for (int i = 0; i < MAX_ROUNDS && gap > LAST_GAP; i++) {
+		bool is_centered = false;
+
 		mine.gap = gap;
 		rc = mcf_run(p, &mine, res, err);
 		if (rc || res->stop == MCF_TIME || res->stop == MCF_CANCELED) {
@@ -736,11 +820,15 @@ int mcf_exact(struct mcf *p, const struct topo *t, const struct mcf_options *opt
 		if (res->stop == MCF_REACHED) {
 			gap = fmin(gap, res->gap) / 10;
 		}
+		for (int k = 0; k < MAX_CENTERED && !is_centered; k++) {
+			is_centered = !center(p, other, &limit, res) || res->gap <= CENTERED;
+		}
 		try_readings(p, t, &limit, res, out, err);
 		if (*out || is_over(&limit, res)) {
 			break;
 		}
 	}
+	free(other);
 	if (*out) {
 		set_exact(*out, res);
 	}

@@ -155,6 +155,22 @@ void mcf_set_gap(struct mcf *p, struct mcf_result *res);
 /* Level and prices from loads and multipliers. */
 void flow_price(struct mcf *p);
 
+/* Arcs off the tree that some sources may use: by source number. */
+struct flow_detours {
+	int n;
+	int32_t *source, *arc;
+	const int32_t *tree;	/* n_sources x n: the arc into a node, -1 */
+	const int32_t *order;	/* n_sources x n: parents first */
+	const int32_t *reached;	/* n_sources: nodes in order */
+};
+
+/* Puts the flow into the middle of the optima among flows over trees and detours, up to rounding,
+ * or near it when the limit ends it, and takes the prices there where they prove more than those
+ * before. The trees of cheapest paths are then for those that were found; res as mcf_set_gap has
+ * it. O(classes^3 + detours (classes + detours of a source)) a step, of some 20. */
+void mcf_middle(struct mcf *p, const struct flow_detours *d, const struct flow_limit *limit,
+		struct mcf_result *res);
+
 /* The problem of mcf_new_demands under the group g, which keeps them, NULL: without
  * symmetry. */
 int mcf_new_under(const struct topo *t, const struct topo_group *g,
