@@ -26,6 +26,14 @@
 /* Part of the way that multipliers follow the prices after a pass: all of it
  * may cycle for ever where optimal flows abound, as on tori. */
 #define TAU 0.5
+/* Where a gap of so much will do, the penalty changes faster and multipliers go
+ * all of the way, for so many passes: of changes of 1.1 to 2 and parts of 0.5 to
+ * 1.3 these took the fewest to 1 % over GenKautz(4,1536), 1792, 2047, 2048, half
+ * of those without; to a tenth of it they take a third more. */
+#define ROUGH 5e-3
+#define ROUGH_PASSES 30
+#define RHO_ROUGH 1.5
+#define TAU_ROUGH 1.0
 /* After a failure only a few arcs are far from their level, and the prices
  * around them have far to go: a larger penalty and steps beyond the whole
  * (below 2 they converge) bring them there; after so many passes as usual
@@ -380,15 +388,15 @@ void mcf_set_gap(struct mcf *p, struct mcf_result *res)
 
 /* A large penalty brings the flow below the level soon, a small one the
  * prices to their optimum: whichever is behind is helped. */
-static void adapt(struct mcf *p)
+static void adapt(struct mcf *p, double change)
 {
 	double primal = flow_congestion(p) - p->level;
 	double dual = p->level - p->last_bound;
 
 	if (primal > RHO_BALANCE * dual) {
-		p->rho *= RHO_CHANGE;
+		p->rho *= change;
 	} else if (dual > RHO_BALANCE * primal) {
-		p->rho /= RHO_CHANGE;
+		p->rho /= change;
 	}
 }
 
@@ -448,7 +456,8 @@ static void run_passes(struct mcf *p, const struct mcf_options *opt,
 
 	for (int i = 0; i < max_passes; i++) {
 		bool over = pass(p, limit, res);
-		double tau = is_warm(p) ? TAU_WARM : TAU;
+		bool rough = opt->gap >= ROUGH && p->passes < ROUGH_PASSES;
+		double tau = is_warm(p) ? TAU_WARM : rough ? TAU_ROUGH : TAU;
 
 		flow_measure(p);
 		flow_price(p);
@@ -471,7 +480,7 @@ static void run_passes(struct mcf *p, const struct mcf_options *opt,
 			p->mult[k] += tau * (p->price[k] - p->mult[k]);
 		}
 		if (!is_warm(p)) {
-			adapt(p);
+			adapt(p, rough ? RHO_ROUGH : RHO_CHANGE);
 		}
 	}
 	mcf_prove(p, p->price);
