@@ -483,10 +483,10 @@ struct mcf_sched_info {
  * path whole chunks with the smallest P whose congestion is within `loss` of
  * the flow's (or the best P up to max_chunks), and sends the chunks in steps
  * in which an arc carries at most a fixed amount, those with the longest path
- * to go first. The amount is the largest (so the steps the fewest) whose sum
- * is within `loss` of the chunks' congestion, or the best of those tried up
- * to max_steps; with a step_cost it is the one with the least time of those tried. The schedule is
- * verified; coll_verify has its exact T_B.
+ * to go first, or all paths at an even pace. The amount is the largest (so the
+ * steps the fewest) whose sum is within `loss` of the chunks' congestion, or the
+ * best of those tried up to max_steps; with a step_cost it is the one with the
+ * least time of those tried. The schedule is verified; coll_verify has its exact T_B.
  *
  * Where a group moves the digraph's terminals (topo_group_find) only the first of
  * each orbit is solved, and the schedule is compact. With one orbit the hops of a

@@ -21,6 +21,9 @@ static double target_of(const struct mcf_sched_info *info)
 	return fmax(info->flow.congestion, info->routed);
 }
 
+/* Chunks of all pairs with demands that are always worth it. */
+#define FEW_CHUNKS 8192
+
 /* The most chunks: with demands as many in all as the pairs of a uniform all-to-all have with
  * MCF_SCHED_CHUNKS each. */
 static int max_chunks_for(const struct mcf_sched_options *opt)
@@ -34,7 +37,8 @@ static int max_chunks_for(const struct mcf_sched_options *opt)
 	for (int64_t i = 0; i < (int64_t)d->n * d->n; i++) {
 		sum += (double)d->size[i];
 	}
-	limit = MCF_SCHED_CHUNKS * (double)d->largest * d->n * (d->n - 1) / sum;
+	limit = fmax(FEW_CHUNKS, MCF_SCHED_CHUNKS * (double)d->n * (d->n - 1)) *
+		(double)d->largest / sum;
 	return limit < COLL_MAX_CHUNKS ? (int)limit : COLL_MAX_CHUNKS;
 }
 

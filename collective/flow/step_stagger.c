@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps by staggering. Chunks wait at each arc in lists,
+ * Steps by slots in which chunks are due. They wait at each arc in lists,
  * one for every slot, so that a step touches only what moves in it. What
  * moves is kept, so that the best trial need not run again.
  */
@@ -21,9 +21,8 @@
 /* Lists of an arc for every hop of the longest path. */
 #define LEVELS_A_HOP 32
 #define MAX_LEVELS 4096
-/* Starts are spread over so many times the longest path: more would let
- * short paths delay long ones. */
-#define SPREAD 3
+/* Steps that a hop has, so that chunks wait before all arcs, and long paths are not the last. */
+#define HOP_STEPS 6
 
 /* Chunks of one path at one of its hops: the same number as the arc has in
  * paths->arcs. */
@@ -31,7 +30,7 @@ struct chunk_hop {
 	int32_t ready, sent;	/* arrived at its tail; gone over the arc */
 	int32_t next;		/* in its list, -1: last */
 	int32_t path, arc;
-	uint16_t level;		/* its list at the arc */
+	uint16_t level;		/* its list at the arc, while in one */
 	bool ends;		/* the path's last */
 };
 
@@ -53,6 +52,8 @@ struct flow_steps {
 	int longest;		/* path, in arcs */
 	int levels;		/* lists an arc */
 	bool many;		/* hops: search the steps coarsely */
+	double *start, *apart;	/* a path: slots of its first chunk, and from one to the next */
+	double pace;		/* ... and from a hop to the next */
 	struct wait_list *lists;	/* net.m x levels, the last is urgent */
 	uint64_t *full;		/* net.m x words: lists that hold some */
 	int words;
@@ -138,6 +139,8 @@ int flow_steps_new(const struct topo *t, const struct flow_net *net, const struc
 	};
 	arrays_add(&st->arrays, st->hops, paths->arcs.n);
 	arrays_add(&st->arrays, st->chunk0, paths->v.n);
+	arrays_add(&st->arrays, st->start, paths->v.n);
+	arrays_add(&st->arrays, st->apart, paths->v.n);
 	arrays_add(&st->arrays, st->lists, m * (size_t)levels);
 	arrays_add(&st->arrays, st->full, m * (size_t)st->words);
 	number_chunks(st);
@@ -147,12 +150,79 @@ int flow_steps_new(const struct topo *t, const struct flow_net *net, const struc
 
 /* ---- waiting ---- */
 
+/*
+ * Which chunks go first. LONGEST_FIRST is best where the arcs' loads are alike at
+ * every distance, as on symmetric digraphs; among equals the sources go
+ * in turn, in their order. Elsewhere arcs would wait for what others hold back: EVEN has every
+ * path send at an even pace from the first slot to the last, so that what a full arc needs is
+ * there in each step, however unlike demands and capacities are.
+ */
+enum order { LONGEST_FIRST, EVEN };
+
+/* When the next chunk at hop i is due; 0 is the first. */
+static double slot_of(const struct flow_steps *st, int32_t i)
+{
+	const struct chunk_hop *h = &st->hops[i];
+	int hop = i - (int32_t)st->paths->v.v[h->path].first;
+
+	return st->start[h->path] + hop * st->pace + h->sent * st->apart[h->path];
+}
+
+static void set_level(struct flow_steps *st, int32_t i)
+{
+	double slot = slot_of(st, i);
+	int top = st->levels - 1;
+
+	st->hops[i].level = (uint16_t)(slot < top ? top - (int)slot : 0);
+}
+
+/* Before anything moves. quanta: of the full arcs. */
+static void set_order(struct flow_steps *st, enum order order, double quanta)
+{
+	int a_hop = st->levels / st->longest;
+	double n = (double)st->paths->v.n, top = st->levels - 1;
+
+	st->pace = order == EVEN ? fmin(HOP_STEPS * st->levels / quanta, top / st->longest) : a_hop;
+	for (size_t i = 0; i < st->paths->v.n; i++) {
+		const struct flow_path *q = &st->paths->v.v[i];
+		/* Multiples of the golden ratio fill an interval evenly. */
+		uint32_t golden = (uint32_t)i * UINT32_C(2654435769);
+
+		if (order == EVEN) {
+			st->apart[i] = (top - (q->n_arcs - 1) * st->pace) / fmax(1, q->chunks);
+			st->start[i] = golden / 0x1p32 * st->apart[i];
+		} else {
+			st->apart[i] = 0;
+			st->start[i] = (st->longest - q->n_arcs) * a_hop + (double)i * a_hop / n;
+		}
+		for (int k = 0; k < q->n_arcs; k++) {
+			set_level(st, (int32_t)q->first + k);
+		}
+	}
+}
+
+/* How many of so many chunks that wait at hop i are in the slot of the next. */
+static int64_t alike(const struct flow_steps *st, int32_t i, int64_t waiting)
+{
+	double apart = st->apart[st->hops[i].path], slot;
+
+	if (waiting == 1 || apart == 0) {
+		return waiting;
+	}
+	slot = slot_of(st, i);
+	return (int64_t)fmin((double)waiting, 1 + (floor(slot) + 1 - slot) / apart);
+}
+
 static void enqueue(struct flow_steps *st, int32_t i)
 {
 	struct chunk_hop *h = &st->hops[i];
-	struct wait_list *l = &st->lists[(size_t)h->arc * st->levels + h->level];
+	struct wait_list *l;
 
+	if (h->sent > 0) {
+		set_level(st, i);
+	}
 	h->next = -1;
+	l = &st->lists[(size_t)h->arc * st->levels + h->level];
 	if (l->first < 0) {
 		l->first = i;
 		st->full[(size_t)h->arc * st->words + h->level / 64] |=
@@ -186,52 +256,11 @@ static void dequeue(struct flow_steps *st, int a, int level)
 	}
 }
 
-/*
- * Which chunks go first. LONGEST_FIRST is best where the arcs' loads are alike at
- * every distance, as on symmetric digraphs; among equals the sources go
- * in turn, in their order. Elsewhere arcs would wait for what others hold back,
- * and STAGGERED spreads the starts of the paths evenly, after which every
- * hop of a path is due two slots after the one before.
- */
-enum order { LONGEST_FIRST, STAGGERED };
-
-/* Slot 0 is the first. */
-static int slot_of(const struct flow_steps *st, enum order order, size_t i, int hop)
-{
-	const struct flow_path *q = &st->paths->v.v[i];
-	/* Multiples of the golden ratio fill an interval evenly. */
-	uint32_t golden = (uint32_t)i * UINT32_C(2654435769);
-	int64_t spread = SPREAD * st->longest - 2 * q->n_arcs + 1;
-	int64_t a_hop = st->levels / st->longest;
-
-	if (order == STAGGERED) {
-		return 2 * hop + (int)((int64_t)golden * spread >> 32);
-	}
-	return (int)((st->longest - q->n_arcs + hop) * a_hop +
-		     (int64_t)i * a_hop / (int64_t)st->paths->v.n);
-}
-
-static void set_levels(struct flow_steps *st, enum order order)
-{
-	int top = st->levels - 1;
-
-	for (size_t i = 0; i < st->paths->v.n; i++) {
-		const struct flow_path *q = &st->paths->v.v[i];
-
-		for (int k = 0; k < q->n_arcs; k++) {
-			int slot = slot_of(st, order, i, k);
-
-			st->hops[q->first + k].level = (uint16_t)(slot < top ? top - slot : 0);
-		}
-	}
-}
-
-static void rewind_steps(struct flow_steps *st, enum order order)
+static void rewind_steps(struct flow_steps *st, enum order order, double quanta)
 {
 	const struct flow_paths *paths = st->paths;
 	size_t lists = (size_t)st->net->m * (size_t)st->levels;
 
-	set_levels(st, order);
 	memset(st->full, 0, (size_t)st->net->m * (size_t)st->words * sizeof(*st->full));
 	for (size_t i = 0; i < lists; i++) {
 		st->lists[i] = (struct wait_list){ -1, -1 };
@@ -239,6 +268,7 @@ static void rewind_steps(struct flow_steps *st, enum order order)
 	for (size_t i = 0; i < paths->arcs.n; i++) {
 		st->hops[i].ready = st->hops[i].sent = 0;
 	}
+	set_order(st, order, quanta);
 	for (size_t i = 0; i < paths->v.n; i++) {
 		const struct flow_path *q = &paths->v.v[i];
 
@@ -260,7 +290,24 @@ static double use_of_lanes(const struct flow_steps *st, int a, int64_t used)
 
 /* ---- steps ---- */
 
-/* Appends the moves of one arc in one step; *used: their chunks. */
+/* Chunks at hop i cross its arc. */
+static void move_chunks(struct flow_steps *st, int32_t i, int32_t chunks)
+{
+	struct chunk_hop *h = &st->hops[i];
+
+	if (st->moves.n > 0 && st->moves.v[st->moves.n - 1].hop == i) {
+		st->moves.v[st->moves.n - 1].chunks += chunks;
+		st->trial.v.v[st->trial.v.n - 1].chunks += chunks;
+	} else {
+		vec_push(&st->moves, (struct chunk_move){ i, chunks });
+		vec_push(&st->trial.v, (struct flow_sent){
+			    h->path, i - (int32_t)st->paths->v.v[h->path].first,
+			    st->chunk0[h->path] + h->sent, chunks });
+	}
+	h->sent += chunks;
+}
+
+/* The moves of one arc in one step; *used: their chunks. */
 static void step_arc(struct flow_steps *st, int a, int64_t quantum, int64_t *used)
 {
 	int64_t room = quantum * st->net->units[a];
@@ -269,18 +316,17 @@ static void step_arc(struct flow_steps *st, int a, int64_t quantum, int64_t *use
 	*used = 0;
 	while (*used < room && (level = top_level(st, a)) >= 0) {
 		int32_t i = st->lists[(size_t)a * st->levels + level].first;
-		struct chunk_hop *h = &st->hops[i];
-		int64_t can = h->ready - h->sent, left = room - *used;
-		int32_t now = (int32_t)(can < left ? can : left);
+		int64_t waiting = st->hops[i].ready - st->hops[i].sent;
+		int64_t can = alike(st, i, waiting), left = room - *used;
+		int64_t now = can < left ? can : left;
 
-		vec_push(&st->moves, (struct chunk_move){ i, now });
-		vec_push(&st->trial.v, (struct flow_sent){
-			    h->path, i - (int32_t)st->paths->v.v[h->path].first,
-			    st->chunk0[h->path] + h->sent, now });
-		h->sent += now;
+		move_chunks(st, i, (int32_t)now);
 		*used += now;
 		if (now == can) {
 			dequeue(st, a, level);
+		}
+		if (now == can && now < waiting) {
+			enqueue(st, i);
 		}
 	}
 }
@@ -333,12 +379,12 @@ static void keep_trial(struct flow_steps *st, double sum, const struct flow_step
 
 /* Steps until all has arrived; kept when they are at most opt->max_steps and
  * better than the best. */
-static void run_steps(struct flow_steps *st, enum order order, int64_t quantum,
+static void run_steps(struct flow_steps *st, enum order order, int64_t quantum, double quanta,
 		      const struct flow_steps_options *opt)
 {
 	double sum = 0, largest;
 
-	rewind_steps(st, order);
+	rewind_steps(st, order, quanta);
 	st->moves.n = st->trial.v.n = st->trial.end.n = 0;
 	for (int k = 0; k <= opt->max_steps && sum + k * opt->step_cost < st->best_cost; k++) {
 		if (flow_limit_over(&opt->limit)) {
@@ -364,15 +410,15 @@ static double guess_slots(const struct flow_steps *st, const struct flow_steps_o
 	return fmax(1, fmin(slots, opt->max_steps / 2 - st->longest));
 }
 
-/* Both orders with one quantum. */
-static void try_quantum(struct flow_steps *st, int64_t quantum, double enough,
+/* Both orders with one quantum, of which the full arcs have some. */
+static void try_quantum(struct flow_steps *st, int64_t quantum, double quanta, double enough,
 			const struct flow_steps_options *opt)
 {
 	/* On a large digraph, both would take twice the time for little. */
-	int order = st->many ? STAGGERED : LONGEST_FIRST;
+	int order = st->many ? EVEN : LONGEST_FIRST;
 
-	for (; order <= STAGGERED && st->best_cost > enough; order++) {
-		run_steps(st, order, quantum, opt);
+	for (; order <= EVEN && st->best_cost > enough; order++) {
+		run_steps(st, order, quantum, quanta, opt);
 	}
 }
 
@@ -449,7 +495,7 @@ int flow_steps_choose(struct flow_steps *st, double use, const struct flow_steps
 		int64_t quantum = (int64_t)ceil(use / slots - 1e-9);
 
 		if (quantum != last) {
-			try_quantum(st, quantum, enough, opt);
+			try_quantum(st, quantum, use / (double)quantum, enough, opt);
 		}
 		last = quantum;
 	}

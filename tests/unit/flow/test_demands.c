@@ -314,6 +314,38 @@ static void test_steps(void **state)
 	}
 }
 
+/* Paths of a flow that are put into steps: all chunks arrive; chunks and steps cost little of the
+ * rate, where capacities are unlike too. */
+static void test_steps_of_paths(void **state)
+{
+	(void)state;
+	for (int seed = 0; seed < 24; seed++) {
+		struct mcf_sched_options opt = { .flow = { .gap = 1e-4 }, .loss = MCF_SCHED_LOSS };
+		struct mcf_sched_info info;
+		struct coll_sched *s;
+		struct flow_demands d;
+		struct rng rng;
+		struct topo *t;
+		struct err err = { 0 };
+
+		rng_seed(&rng, (uint64_t)seed);
+		t = random_graph(&rng, 5 + seed % 8, false);
+		d = random_matrix(&rng, topo_ranks(t));
+		opt.demands = &d;
+		must(mcf_schedule(t, &opt, &s, &info, &err), &err);
+		must(coll_verify(s, NULL, &err), &err);
+		if (info.stepped > info.chunked * 1.02 ||
+		    info.stepped > info.flow.congestion * 1.03 ||
+		    info.stepped < info.flow.bound * (1 - 1e-6)) {
+			fail_msg("%d: %.4g in steps, %.4g of chunks, %.4g of the flow", seed,
+				 info.stepped, info.chunked, info.flow.congestion);
+		}
+		coll_free(s);
+		flow_demands_fini(&d);
+		topo_free(t);
+	}
+}
+
 /* ---- symmetry ---- */
 
 /* What u sends to v is `of(v - u)`. */
@@ -411,7 +443,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_random_matrices), cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_random_matrices),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_steps_of_paths),
 		cmocka_unit_test(test_symmetry),
 		cmocka_unit_test(test_paths),
 	};
