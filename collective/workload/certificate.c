@@ -8,6 +8,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "collective/workload/private.h"
 
@@ -35,23 +36,20 @@ static double volume(const struct workload_planner *pl, const struct workload_op
 	return phases_of(op) * (double)(n - 1) / n / inside;
 }
 
-/* alpha by the steps in which a rank's data can reach the others. */
-static double latency(const struct workload_planner *pl, const struct workload_op *op)
+int op_steps(const struct workload_planner *pl, const struct workload_op *op)
 {
-	int n = op->shift ? 2 : workload_servers(pl->w, op->axes);
+	int n = op->shift ? 2 : workload_servers(pl->w, op->axes), steps;
 
-	return (double)pl->p->alpha_ns *
-	       coll_moore_steps(n, pl->p->ports * ranks_inside(pl->w, op->axes), pl->p->both);
+	steps = coll_moore_steps(n, pl->p->ports * ranks_inside(pl->w, op->axes), pl->p->both);
+	return steps ? steps : workload_ranks(pl->w, op->axes) > 1;
 }
 
 double call_bound(const struct workload_planner *pl, const struct workload_op *op)
 {
 	double v = op->shift ? 1 : volume(pl, op);
 
-	if (workload_servers(pl->w, op->axes) == 1) {
-		return inside_bound(pl, op);
-	}
-	return latency(pl, op) + v * (double)op->bytes * byte_ns(pl->p) / pl->p->ports;
+	return (double)pl->p->alpha_ns * op_steps(pl, op) +
+	       fmax(rank_bound(pl, op), v * (double)op->bytes * byte_ns(pl->p) / pl->p->ports);
 }
 
 /* ---- still light ---- */
@@ -64,6 +62,8 @@ struct terms {
 	uint32_t serves[WORKLOAD_MAX_AXES + WORKLOAD_MAX_OPS];
 	double weight[WORKLOAD_MAX_OPS];	/* c_o w_o */
 	double ports[WORKLOAD_MAX_OPS];		/* D_o */
+	double steps[WORKLOAD_MAX_OPS];		/* c_o times the steps' alpha */
+	double ranks[WORKLOAD_MAX_OPS];		/* c_o times rank_bound */
 };
 
 /* Circuits along an axis serve its collectives, and those of a shift the sends of that. */
@@ -132,7 +132,7 @@ static void balance(struct terms *t, int d)
 			x[k] *= sqrt(gain(t, k));
 			sum += x[k];
 		}
-		for (int k = 0; k < t->n_kinds; k++) {
+		for (int k = 0; k < t->n_kinds && sum > 0; k++) {
 			x[k] *= d / sum;
 		}
 	}
@@ -152,11 +152,10 @@ static void certify(const struct terms *t, double *y)
 	}
 }
 
-/* Fills the weights of these units' ops and the kinds of circuits; the steps' alpha in all. */
-static double fill_terms(const struct workload_planner *pl, uint32_t units, struct terms *t)
+/* Of these units' ops, and the kinds of circuits. */
+static void fill_terms(const struct workload_planner *pl, uint32_t units, struct terms *t)
 {
 	const struct workload *w = pl->w;
-	double fixed = 0;
 
 	*t = (struct terms){ .w = w };
 	for (size_t u = 0; u < w->units.n; u++) {
@@ -167,45 +166,73 @@ static double fill_terms(const struct workload_planner *pl, uint32_t units, stru
 			const struct workload_op *op = &w->ops.v[i];
 
 			if (unit->ops >> i & 1) {
-				fixed += part * (workload_servers(w, op->axes) > 1
-							 ? latency(pl, op) : inside_bound(pl, op));
+				t->steps[i] += part * (double)pl->p->alpha_ns * op_steps(pl, op);
+				t->ranks[i] += part * rank_bound(pl, op);
 				t->weight[i] += part * volume(pl, op) * (double)op->bytes *
 						byte_ns(pl->p);
 			}
 		}
 	}
 	find_circuits(t);
-	return fixed;
 }
 
 /* By the theorem. */
-static double proven(const struct terms *t, int d, double fixed, const double *y)
+static double proven(const struct terms *t, int d, const double *y)
 {
-	double roots = 0;
+	double roots = 0, fixed = 0;
 
 	for (size_t i = 0; i < t->w->ops.n; i++) {
 		roots += sqrt(t->weight[i] * y[i]);
+		fixed += t->steps[i] + (y[i] > 0 ? 0 : t->ranks[i]);
 	}
 	return fixed + roots * roots / d;
 }
 
+/* The op whose ranks take longer than its ports do by this balance, by the most; -1: none. */
+static int most_bound(const struct terms *t)
+{
+	double most = 0;
+	int found = -1;
+
+	for (size_t i = 0; i < t->w->ops.n; i++) {
+		double more = t->weight[i] > 0 ? t->ranks[i] - t->weight[i] / t->ports[i] : 0;
+
+		if (more > most) {
+			most = more;
+			found = (int)i;
+		}
+	}
+	return found;
+}
+
 double still_bound(const struct workload_planner *pl, uint32_t units, double *y)
 {
-	double own[WORKLOAD_MAX_OPS], fixed;
+	double now[WORKLOAD_MAX_OPS] = { 0 }, best = -1, ns;
 	struct terms t;
+	int op = -1;
 
-	y = y ? y : own;
-	fixed = fill_terms(pl, units, &t);
-	balance(&t, pl->p->ports);
-	certify(&t, y);
-	return proven(&t, pl->p->ports, fixed, y);
+	fill_terms(pl, units, &t);
+	do {
+		/* What its ranks bound needs no ports of the balance. */
+		if (op >= 0) {
+			t.weight[op] = 0;
+		}
+		balance(&t, pl->p->ports);
+		certify(&t, now);
+		ns = proven(&t, pl->p->ports, now);
+		if (ns > best && y) {
+			memcpy(y, now, pl->w->ops.n * sizeof(*y));
+		}
+		best = fmax(best, ns);
+	} while ((op = most_bound(&t)) >= 0);
+	return best;
 }
 
 double certified_bound(const struct workload_planner *pl, const double *y)
 {
 	struct terms t;
-	double fixed = fill_terms(pl, all_units(pl->w), &t);
 
+	fill_terms(pl, all_units(pl->w), &t);
 	for (int k = 0; k < t.n_kinds; k++) {
 		double sum = 0;
 
@@ -216,7 +243,7 @@ double certified_bound(const struct workload_planner *pl, const double *y)
 			return -1;
 		}
 	}
-	return proven(&t, pl->p->ports, fixed, y);
+	return proven(&t, pl->p->ports, y);
 }
 
 /* ---- any light ---- */
@@ -239,7 +266,7 @@ double any_bound(const struct workload_planner *pl)
 	double sum = 0;
 
 	for (size_t u = 0; u < w->units.n; u++) {
-		double bytes = 0, inside_ns = 0;
+		double bytes = 0, longest = 0;
 		int steps = 0;
 
 		for (size_t i = 0; i < w->ops.n; i++) {
@@ -256,12 +283,13 @@ double any_bound(const struct workload_planner *pl)
 				  op->shift ? (double)(n - abs(op->shift)) / n :
 				  op->kind == COLL_ALLTOALL ? (double)(n - 1) / n :
 				  phases_of(op) * (double)(n - 1) / n / inside);
-			s = op->shift ? 1 : fewest_steps(n, pl->p->ports * inside);
+			s = fewest_steps(op->shift ? 2 : n, pl->p->ports * inside);
+			s = s ? s : inside > 1;
 			steps = s > steps ? s : steps;
-			inside_ns = fmax(inside_ns, n > 1 ? 0 : inside_bound(pl, op));
+			longest = fmax(longest, (double)pl->p->alpha_ns * s + rank_bound(pl, op));
 		}
 		sum += (double)w->units.v[u].calls *
-		       fmax(inside_ns, (double)pl->p->alpha_ns * steps +
+		       fmax(longest, (double)pl->p->alpha_ns * steps +
 				       bytes * byte_ns(pl->p) / pl->p->ports);
 	}
 	return sum;

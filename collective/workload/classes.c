@@ -57,7 +57,7 @@ double use_time(const struct workload_planner *pl, const struct workload_op *op,
 	int steps = 0, hops = 0, ports = 0, n = workload_servers(pl->w, op->axes);
 
 	if (n == 1) {
-		return inside_bound(pl, op);
+		return (double)pl->p->alpha_ns * op_steps(pl, op) + rank_bound(pl, op);
 	}
 	for (size_t i = 0; i < l->shares.n; i++) {
 		const struct workload_share *s = &l->shares.v[i];

@@ -116,8 +116,15 @@ int make_ranges(const struct workload *w, struct workload_plan *plan, size_t *us
 
 /* ---- bounds ---- */
 
-/* ns that a call within servers does not take less than, by what a rank has to send. */
-double inside_bound(const struct workload_planner *pl, const struct workload_op *op);
+/* Steps in which a rank's data can reach the others of the op's group, by the ports. */
+int op_steps(const struct workload_planner *pl, const struct workload_op *op);
+/*
+ * ns of a call on servers without its steps' alpha, at least, by what a rank has to take in or send
+ * over its links inside and all ports at it; 0 where ranks have no server. Of a gather that is what
+ * is not its own; of an all-reduce M both ways, and of all ranks together 2 (n - 1) M come in: n - 1
+ * until one is complete, and one for each of the others, which are complete later.
+ */
+double rank_bound(const struct workload_planner *pl, const struct workload_op *op);
 /* ns that no call takes less than, on all ports of a rank. */
 double call_bound(const struct workload_planner *pl, const struct workload_op *op);
 /* ns of one step's calls of these units under any still light; y (NULL: not wanted) as in struct

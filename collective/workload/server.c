@@ -9,6 +9,7 @@
  * their rails and on what of a server is theirs: the links of its ranks, and of links between
  * switches and memories as much as each group of the server gets.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,29 +188,64 @@ static int common_part(const struct workload *w, const struct workload_op *op,
 	return rc;
 }
 
-double inside_bound(const struct workload_planner *pl, const struct workload_op *op)
+/* What bounds a rank: bits a second in or out of the narrowest, and of all together into them. */
+struct rank_capacity {
+	double in, out, all;
+};
+
+/* Of the ranks of a part, by its links and by the ports that are at the rank itself; ports at
+ * another node are reached over those links. */
+static struct rank_capacity find_capacity(const struct workload_planner *pl, uint32_t axes,
+					  const struct server_part *p)
 {
 	const struct workload *w = pl->w;
-	int n = workload_ranks(w, op->axes);
-	struct server_part p;
-	int64_t least = INT64_MAX;
+	double ports = workload_servers(w, axes) > 1
+			       ? (double)pl->p->link_bps * pl->p->ports : 0;
+	struct rank_capacity least = { INFINITY, INFINITY, 0 };
 
-	if (n < 2 || !w->server) {
+	for (int i = 0; i < p->ranks; i++) {
+		int rank = p->nodes.v[i];
+		double own = w->port_at[rank] == rank ? ports : 0, in = own, out = own;
+
+		for (int a = 0; a < topo_m(w->server); a++) {
+			const struct topo_arc *arc = topo_arc(w->server, a);
+
+			in += arc->dst == rank ? (double)part_bps(w, p, arc) : 0;
+			out += arc->src == rank ? (double)part_bps(w, p, arc) : 0;
+		}
+		least.in = fmin(least.in, in);
+		least.out = fmin(least.out, out);
+		least.all += in;
+	}
+	/* What is summed elsewhere does not come to ranks one by one. */
+	for (size_t i = (size_t)p->ranks; i < p->nodes.n; i++) {
+		if (topo_node_flags(w->server, p->nodes.v[i]) & TOPO_CAN_REDUCE) {
+			least.all = INFINITY;
+		}
+	}
+	return least;
+}
+
+double rank_bound(const struct workload_planner *pl, const struct workload_op *op)
+{
+	double n = workload_ranks(pl->w, op->axes), bits = (double)op->bytes * 8e9, ns = 0;
+	struct rank_capacity c;
+	struct server_part p;
+
+	if (n < 2 || op->shift || !pl->w->server) {
 		return 0;
 	}
-	find_part(w, op->axes, 0, &p);
-	for (int i = 0; i < p.ranks; i++) {
-		int first, arcs = topo_out(w->server, p.nodes.v[i], &first);
-		int64_t bps = 0;
-
-		for (int a = first; a < first + arcs; a++) {
-			bps += part_bps(w, &p, topo_arc(w->server, a));
-		}
-		least = bps < least ? bps : least;
+	find_part(pl->w, op->axes, 0, &p);
+	c = find_capacity(pl, op->axes, &p);
+	if (op->kind == COLL_ALLREDUCE) {
+		ns = fmax(bits / fmin(c.in, c.out), 2 * (n - 1) / n * bits * p.ranks / c.all);
+	} else if (op->kind == COLL_ALLTOALL) {
+		ns = (n - 1) / n * bits / fmin(c.in, c.out);
+	} else {
+		ns = (n - 1) / n * bits / (op->kind == COLL_ALLGATHER ? c.in : c.out);
 	}
 	part_fini(&p);
-	return least < 1 ? 0 : (double)pl->p->alpha_ns + phases_of(op) * (double)(n - 1) / n *
-	       (double)op->bytes * 8e9 / (double)least;
+	return ns;
 }
 
 /* ---- the digraph of a group ---- */

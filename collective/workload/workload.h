@@ -175,7 +175,8 @@ struct workload_weight {
  *	sum of c_o w_o / D_o >= (sum of sqrt(c_o w_o y_o))^2 / d,
  *
  * as sum of y_o D_o <= d (Cauchy). y is the certificate. Ops that run together count by equal
- * parts.
+ * parts. An op on servers whose y is 0 counts by what its ranks take in and send over all links
+ * that they have (rank_bound) instead, whatever its ports.
  *
  * classes_ns: of plans whose light is a function of the unit: the least, over partitions into
  * classes, of still_ns of each and the changes.

@@ -145,6 +145,36 @@ static void rails(void **state)
 	workload_free(alone);
 }
 
+/* Each of 32 ranks takes in 31 shards of 32, over two ports and its link inside: 25 + 25 + 300 GB/s.
+ * Of an all-reduce that is so twice, as the sum of all that comes in. A bound whose certificate says
+ * that the ports decide is below, and as true. */
+static void rank_bounds(void **state)
+{
+	const double shards = (double)(1 << 30) * 31 / 32 / 350;
+
+	(void)state;
+	for (int phases = 1; phases <= 2; phases++) {
+		struct workload *w = servers(8, 300, (int[]){ 4, 8 }, 2);
+		struct workload_plan *plan;
+		struct topo *light;
+		struct err err;
+
+		add(w, phases == 1 ? COLL_ALLGATHER : COLL_ALLREDUCE, 3, 1 << 30);
+		plan = planned(w, &usual);
+		assert_float_equal(plan->bound.still_ns, 10000 + phases * shards, 1);
+		assert_float_equal(plan->bound.any_ns, 10000 + phases * shards, 1);
+		assert_true(plan->time_ns < 1.02 * (double)plan->bound.still_ns);
+		must(workload_light_topo(w, &plan->lights.v[0], &light, &err), &err);
+		plan->bound.weights.v[0].y = 1;
+		assert_int_equal(workload_check(w, plan, &light, &err), WEFT_EVERIFY);
+		plan->bound.still_ns = (int64_t)(10000 + phases * (double)(1 << 30) * 3 / 4 / 400) - 1;
+		must(workload_check(w, plan, &light, &err), &err);
+		topo_free(light);
+		workload_plan_free(plan);
+		workload_free(w);
+	}
+}
+
 static int below(struct rng *rng, int n)
 {
 	return (int)rng_below(rng, (uint64_t)n);
@@ -228,6 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(inside),
 		cmocka_unit_test(rails),
+		cmocka_unit_test(rank_bounds),
 		cmocka_unit_test(steps),
 		cmocka_unit_test(refusals),
 	};
