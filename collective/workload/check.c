@@ -15,17 +15,6 @@
 /* Of a time, for rounding of sums. */
 #define SLACK 1e-9
 
-static int64_t circuits_between(const struct topo *t, int from, int to)
-{
-	int64_t n = 0;
-	int first, degree = topo_out(t, from, &first);
-
-	for (int a = first; a < first + degree; a++) {
-		n += topo_arc(t, a)->dst == to ? topo_arc(t, a)->cap : 0;
-	}
-	return n;
-}
-
 static int check_ports(const struct topo *t, int light, int ports, struct err *err)
 {
 	for (int r = 0; r < topo_n(t); r++) {
@@ -67,23 +56,6 @@ static int check_group(const struct workload_op *op, const struct topo *group, c
 	return 0;
 }
 
-/* A circuit from each rank to the one so far on. */
-static int check_sends(const struct workload *w, const struct workload_op *op, const int *ranks,
-		       const struct topo *light, struct err *err)
-{
-	int n = workload_ranks(w, op->axes);
-
-	for (int i = 0; i < n; i++) {
-		int to = i + op->shift;
-
-		if (to >= 0 && to < n && !circuits_between(light, ranks[i], ranks[to])) {
-			return err_set(err, WEFT_EVERIFY, "%s: no circuit from rank %d to %d",
-				       op->name, ranks[i], ranks[to]);
-		}
-	}
-	return 0;
-}
-
 /* All rails of all groups. */
 static int check_groups(const struct workload *w, const struct workload_use *use,
 			const struct topo *rail, const struct topo *light, struct err *err)
@@ -92,11 +64,9 @@ static int check_groups(const struct workload *w, const struct workload_use *use
 	int *ranks = x_new((size_t)workload_servers(w, op->axes), sizeof(*ranks)), rc = 0;
 
 	for (int r = 0; r < workload_ranks(w, WORKLOAD_ALL_AXES) && !rc; r++) {
-		if (workload_rail(w, op->axes, r, ranks) != 0) {
-			continue;
+		if (workload_rail(w, op->axes, r, ranks) == 0) {
+			rc = check_group(op, rail, ranks, light, err);
 		}
-		rc = op->shift ? check_sends(w, op, ranks, light, err)
-			       : check_group(op, rail, ranks, light, err);
 	}
 	free(ranks);
 	return rc;
@@ -143,18 +113,14 @@ static int time_of(const struct workload *w, const struct workload_plan *plan,
 	struct coll_cost cost = { .alpha_ns = p->alpha_ns, .link_bps = unit_bps,
 				  .size_bytes = use->max_bytes };
 	struct coll_report report;
-	int64_t whole, bound;
+	int64_t whole, bound, circuits;
 	int rc;
 
 	if (op->shift) {
-		int far = abs(op->shift), from = op->shift < 0 ? far : 0, to = from + op->shift;
-		int *ranks = x_new((size_t)workload_ranks(w, op->axes), sizeof(*ranks));
-
-		workload_group(w, op->axes, 0, ranks);
-		*ns = (double)p->alpha_ns + (double)use->max_bytes * byte_ns(p) /
-		      (double)circuits_between(light, ranks[from], ranks[to]);
-		free(ranks);
-		return 0;
+		rc = fewest_circuits(w, use->op, light, &circuits, err);
+		*ns = rc ? 0 : (double)p->alpha_ns + (double)use->max_bytes * byte_ns(p) /
+					     (double)circuits;
+		return rc;
 	}
 	coll_report_init(&report);
 	rc = coll_verify(use->sched, &report, err);
@@ -182,9 +148,9 @@ static int check_use(const struct workload *w, const struct workload_plan *plan,
 		return err_set(err, WEFT_EVERIFY, "%s: it has no schedule of %s for %d ranks",
 			       op->name, coll_kind_name(op->kind), n);
 	}
-	rc = ranks_inside(w, op->axes) > 1
+	rc = op->shift ? 0 : ranks_inside(w, op->axes) > 1
 		     ? check_servers(w, plan, use, light, &unit_bps, err)
-		     : check_groups(w, use, op->shift ? NULL : coll_topo(use->sched), light, err);
+		     : check_groups(w, use, coll_topo(use->sched), light, err);
 	if (rc || (rc = time_of(w, plan, use, light, unit_bps, &ns, err))) {
 		return rc;
 	}

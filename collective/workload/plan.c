@@ -170,7 +170,7 @@ static void add_uses(const struct workload_planner *pl, int light, struct worklo
 		if (ops >> i & 1) {
 			vec_push(&plan->uses, (struct workload_use){ (int)i, light,
 					      op->min_bytes, op->bytes, use_time(pl, op, l),
-					      call_bound(pl, op), NULL });
+					      call_bound(pl, op), NULL, false });
 		}
 	}
 }
@@ -255,6 +255,7 @@ static void light_fini(struct workload_light *l)
 		free(l->shares.v[i].expr);
 	}
 	vec_fini(&l->shares);
+	vec_fini(&l->gaps);
 }
 
 int workload_make_plan(const struct workload *w, const struct workload_params *p,
@@ -367,5 +368,5 @@ int workload_light_topo(const struct workload *w, const struct workload_light *l
 		return rc;
 	}
 	topo_freeze(*out);
-	return 0;
+	return l->gaps.n ? drop_gaps(out, l->gaps.v, l->gaps.n, err) : 0;
 }

@@ -104,6 +104,11 @@ int class_kinds(const struct workload_planner *pl, uint32_t units);
 
 /* ---- schedules ---- */
 
+/* ns of a step by its uses and changes, rounded up. */
+int64_t step_ns(const struct workload *w, const struct workload_plan *plan);
+/* The schedule of a use, or those of its ranges, of which *use is then the last. Errors of
+ * coll_make. */
+int make_use(const struct workload *w, struct workload_plan *plan, size_t *use, struct err *err);
 /* Makes that of a use for calls of its max_bytes, with its time and the cost that it was made by.
  * Errors of coll_make. */
 int use_schedule(const struct workload *w, const struct workload_params *p,
@@ -113,6 +118,33 @@ int use_schedule(const struct workload *w, const struct workload_params *p,
  * then the last of them. */
 int make_ranges(const struct workload *w, struct workload_plan *plan, size_t *use,
 		struct err *err);
+
+/* ---- gaps ---- */
+
+/* Replaces *t, which is freed, by it without an arc for each of the gaps. */
+int drop_gaps(struct topo **t, const struct workload_gap *gaps, size_t n, struct err *err);
+/* What is missing in any rail along these axes, by positions in it, goes to out->gaps. O(gaps x
+ * (log gaps + ranks of a rail)). */
+void group_gaps(const struct workload *w, const struct workload_light *l, uint32_t axes,
+		struct workload_light *out);
+/* Circuits from any rank to the one that it sends to, the fewest, in the light of all ranks.
+ * WEFT_EVERIFY: one has none. O(ranks x ports). */
+int fewest_circuits(const struct workload *w, int op, const struct topo *light, int64_t *out,
+		    struct err *err);
+/* The time of a use that is of sends, by these. */
+int send_ns(const struct workload *w, const struct workload_params *p,
+	    const struct workload_light *l, struct workload_use *use, struct err *err);
+
+static inline int64_t circuits_between(const struct topo *t, int from, int to)
+{
+	int64_t n = 0;
+	int first, degree = topo_out(t, from, &first);
+
+	for (int a = first; a < first + degree; a++) {
+		n += topo_arc(t, a)->dst == to ? topo_arc(t, a)->cap : 0;
+	}
+	return n;
+}
 
 /* ---- bounds ---- */
 

@@ -35,12 +35,14 @@ int workload_group_topo(const struct workload *w, const struct workload_light *l
 			vec_push(&own.shares, l->shares.v[i]);
 		}
 	}
+	group_gaps(w, l, o->axes, &own);
 	rc = workload_light_topo(&group, &own, out, err);
 	vec_fini(&own.shares);
+	vec_fini(&own.gaps);
 	return rc;
 }
 
-/* That of a single share, by which constructions of expansions are found. */
+/* That of a single share that is whole, by which constructions of expansions are found. */
 static const char *expression(const struct workload_light *l, const struct workload_op *op)
 {
 	const char *expr = NULL;
@@ -52,7 +54,7 @@ static const char *expression(const struct workload_light *l, const struct workl
 			n++;
 		}
 	}
-	return n == 1 ? expr : NULL;
+	return n == 1 && l->gaps.n == 0 ? expr : NULL;
 }
 
 /* Without the rounding to whole ns, which a step adds up over all calls. */
@@ -108,26 +110,28 @@ out:
 	return rc;
 }
 
-int workload_make_schedules(const struct workload *w, struct workload_plan *plan, struct err *err)
+int make_use(const struct workload *w, struct workload_plan *plan, size_t *at, struct err *err)
+{
+	struct workload_use *use = &plan->uses.v[*at];
+	const struct workload_op *op = &w->ops.v[use->op];
+	struct coll_cost cost;
+
+	if (op->shift) {
+		return send_ns(w, &plan->params, &plan->lights.v[use->light], use, err);
+	}
+	if (workload_ranks(w, op->axes) < 2) {
+		return 0;
+	}
+	return op->min_bytes < op->bytes
+		       ? make_ranges(w, plan, at, err)
+		       : use_schedule(w, &plan->params, &plan->lights.v[use->light], use, &cost,
+				      err);
+}
+
+int64_t step_ns(const struct workload *w, const struct workload_plan *plan)
 {
 	double sum = (double)plan->changes * (double)plan->change_ns;
 
-	for (size_t i = 0; i < plan->uses.n; i++) {
-		struct workload_use *use = &plan->uses.v[i];
-		const struct workload_op *op = &w->ops.v[use->op];
-		struct coll_cost cost;
-		int rc = 0;
-
-		if (!op->shift && workload_ranks(w, op->axes) > 1) {
-			rc = op->min_bytes < op->bytes
-				     ? make_ranges(w, plan, &i, err)
-				     : use_schedule(w, &plan->params, &plan->lights.v[use->light],
-						    use, &cost, err);
-		}
-		if (rc) {
-			return rc;
-		}
-	}
 	for (size_t u = 0; u < w->units.n; u++) {
 		double longest = 0;
 
@@ -141,7 +145,19 @@ int workload_make_schedules(const struct workload *w, struct workload_plan *plan
 		}
 		sum += longest * (double)w->units.v[u].calls;
 	}
-	plan->time_ns = (int64_t)ceil(sum - 1e-6);
+	return (int64_t)ceil(sum - 1e-6);
+}
+
+int workload_make_schedules(const struct workload *w, struct workload_plan *plan, struct err *err)
+{
+	for (size_t i = 0; i < plan->uses.n; i++) {
+		int rc = make_use(w, plan, &i, err);
+
+		if (rc) {
+			return rc;
+		}
+	}
+	plan->time_ns = step_ns(w, plan);
 	plan->still_ns = plan->lights.n == 1 ? plan->time_ns : plan->still_ns;
 	return 0;
 }

@@ -148,7 +148,8 @@ static void put_uses(struct size_table *t, struct workload_plan *plan, size_t *a
 		plan->uses.v[*at + i] = (struct workload_use){ t->use.op, t->use.light, from,
 							      op.bytes,
 							      time_at(s, (double)op.bytes),
-							      call_bound(&pl, &op), s->sched };
+							      call_bound(&pl, &op), s->sched,
+							      false };
 		from = op.bytes + 1;
 	}
 	*at += t->v.n - 1;

@@ -99,6 +99,16 @@ static void put_light(struct out *o, const struct workload *w, const struct work
 		out_end(o);
 	}
 	out_end(o);
+	if (l->gaps.n) {
+		out_array(o, "gaps");
+		for (size_t i = 0; i < l->gaps.n; i++) {
+			out_object(o, NULL);
+			out_int(o, "from", l->gaps.v[i].from);
+			out_int(o, "to", l->gaps.v[i].to);
+			out_end(o);
+		}
+		out_end(o);
+	}
 	out_end(o);
 }
 
@@ -224,7 +234,17 @@ static const struct conf_key share_keys[] = {
 };
 static const struct conf_section share_section = SECTION("share", share_keys);
 
-static const struct conf_key light_keys[] = { LIST("shares", &share_section) };
+enum { GAP_FROM, GAP_TO };
+static const struct conf_key gap_keys[] = {
+	[GAP_FROM] = SMALL("from", 0), [GAP_TO] = SMALL("to", 0),
+};
+static const struct conf_section gap_section = SECTION("gap", gap_keys);
+
+enum { LIGHT_SHARES, LIGHT_GAPS };
+static const struct conf_key light_keys[] = {
+	[LIGHT_SHARES] = LIST("shares", &share_section),
+	[LIGHT_GAPS] = { "gaps", CONF_ENTRIES, .section = &gap_section },
+};
 static const struct conf_section light_section = SECTION("light", light_keys);
 
 enum { USE_NAME, USE_LIGHT, USE_MIN, USE_MAX, USE_TIME, USE_BOUND, USE_KEYS };
@@ -432,6 +452,17 @@ static void add_share(struct json_reader *j, struct workload_light *l, const str
 	vec_push(&l->shares, s);
 }
 
+static void add_gap(struct json_reader *j, struct workload_light *l, const struct conf_value *v)
+{
+	int n = workload_ranks(j->w, WORKLOAD_ALL_AXES);
+
+	if (v[GAP_FROM].num >= n || v[GAP_TO].num >= n) {
+		refuse(j, v[GAP_FROM].node->at, "there is no such rank");
+		return;
+	}
+	vec_push(&l->gaps, (struct workload_gap){ (int)v[GAP_FROM].num, (int)v[GAP_TO].num });
+}
+
 static void add_use(struct json_reader *j, const struct conf_node *node,
 		    const struct conf_value *v)
 {
@@ -468,15 +499,21 @@ static void read_all(struct json_reader *j, const struct conf_value *list,
 static void add_light(struct json_reader *j, const struct conf_node *node,
 		      const struct conf_value *v)
 {
-	struct conf_value share[CONF_MAX_KEYS];
+	struct conf_value entry[CONF_MAX_KEYS];
 
 	if (j->n_lights == j->plan->lights.n) {
 		refuse(j, node->at, "a light without a unit");
 		return;
 	}
-	for (const struct conf_node *s = v[0].node->first; s; s = s->next) {
-		if (read_entry(j, &share_section, s, share)) {
-			add_share(j, &j->plan->lights.v[j->n_lights], share);
+	for (const struct conf_node *s = v[LIGHT_SHARES].node->first; s; s = s->next) {
+		if (read_entry(j, &share_section, s, entry)) {
+			add_share(j, &j->plan->lights.v[j->n_lights], entry);
+		}
+	}
+	for (const struct conf_node *g = v[LIGHT_GAPS].node ? v[LIGHT_GAPS].node->first : NULL; g;
+	     g = g->next) {
+		if (read_entry(j, &gap_section, g, entry)) {
+			add_gap(j, &j->plan->lights.v[j->n_lights], entry);
 		}
 	}
 	j->n_lights++;

@@ -140,9 +140,15 @@ struct workload_share {
 	double congestion;	/* of the all-to-all on it (struct mcf_result); 0: of none */
 };
 
+/* A circuit that is not there, by its ranks. */
+struct workload_gap {
+	int from, to;
+};
+
 struct workload_light {
 	uint32_t units;		/* that it serves */
 	VEC(struct workload_share) shares;
+	VEC(struct workload_gap) gaps;	/* of its circuits; each once */
 };
 
 /* A collective under its light; of one with calls of several sizes each range of them, in rising
@@ -153,6 +159,7 @@ struct workload_use {
 	double time_ns;		/* of one call of max_bytes */
 	double bound_ns;	/* no call takes less on all ports of a rank */
 	struct coll_sched *sched;	/* of one group, by workload_make_schedules; NULL: sends */
+	bool degraded;		/* it is made for the gaps of its light */
 };
 
 /* The y of an op, rounded down: see below. */
@@ -228,11 +235,19 @@ int workload_use_number(const struct workload_plan *plan, size_t use);
  * for that size is taken as well if it saves 1 %, and so on in both halves. Errors of coll_make.
  */
 int workload_make_schedules(const struct workload *w, struct workload_plan *plan, struct err *err);
+/*
+ * A light without so many of its circuits, which replace its gaps: schedules of collectives that
+ * have one of them between their ranks are made again, on what is left of all their groups at once,
+ * and times of uses and of the step become what these take. Errors of coll_make, and WEFT_EVERIFY
+ * for sends, name the first of those that cannot be made; the others are, but the step has no time.
+ */
+int workload_lose(const struct workload *w, struct workload_plan *plan, int light,
+		  const struct workload_gap *gaps, size_t n, struct err *err);
 /* The circuits of one rail of an op's group under a light, for the caller to free. */
 int workload_group_topo(const struct workload *w, const struct workload_light *l, int op,
 			struct topo **out, struct err *err);
 
-/* The light as a digraph of all ranks, for the caller to free. */
+/* The light as a digraph of all ranks, without its gaps, for the caller to free. */
 int workload_light_topo(const struct workload *w, const struct workload_light *l,
 			struct topo **out, struct err *err);
 

@@ -177,34 +177,25 @@ static int count_arcs(const struct plan_job *pj, bool *seen)
 	return n;
 }
 
-/* Of a step: those of collectives that dead circuits of the light that is lit serve, thus between
- * two ranks of a group. */
-static void drop_schedules(const struct workload *w, struct plan_job *pj, const bool *dead)
+/* A step goes on with what is left of the light that is lit. */
+static void reschedule_step(const struct workload *w, struct plan_job *pj, const bool *dead,
+			    struct plan_job_loss *loss)
 {
 	const struct topo *t = coll_physical(pj->sched);
-	int *group = x_new((size_t)topo_n(t), sizeof(*group));
+	struct workload_gap *gaps = x_new((size_t)topo_m(t) + 1, sizeof(*gaps));
+	size_t n = 0;
 
-	for (size_t i = 0; i < pj->step->uses.n; i++) {
-		struct workload_use *use = &pj->step->uses.v[i];
-		uint32_t axes = w->ops.v[use->op].axes;
-
-		for (int a = 0; use->light == pj->light && use->sched && a < topo_m(t); a++) {
-			const struct topo_arc *arc = topo_arc(t, a);
-			bool serves = false;
-
-			if (dead[a]) {
-				workload_group(w, axes, arc->src, group);
-			}
-			for (int k = 0; dead[a] && k < workload_ranks(w, axes); k++) {
-				serves |= group[k] == arc->dst;
-			}
-			if (serves) {
-				coll_free(use->sched);
-				use->sched = NULL;
-			}
+	for (int a = 0; a < topo_m(t); a++) {
+		if (dead[a]) {
+			gaps[n++] = (struct workload_gap){ topo_arc(t, a)->src,
+							   topo_arc(t, a)->dst };
 		}
 	}
-	free(group);
+	workload_lose(w, pj->step, pj->light, gaps, n, &loss->why);
+	loss->time_ns = pj->step->time_ns;
+	loss->bound_ns = loss->time_ns ? pj->bound_ns : 0;
+	loss->rate = loss->time_ns ? (double)pj->time_ns / (double)loss->time_ns : 0;
+	free(gaps);
 }
 
 void plan_assess(const struct plan_ctx *ctx, struct plan_job *pj)
@@ -222,11 +213,10 @@ void plan_assess(const struct plan_ctx *ctx, struct plan_job *pj)
 		return;
 	}
 	pj->loss = loss;
-	if (ctx->fabric->jobs[pj->job].kind != MODEL_COLLECTIVE) {
+	if (pj->step) {
+		reschedule_step(ctx->fabric->jobs[pj->job].workload, pj, dead, loss);
+	} else if (ctx->fabric->jobs[pj->job].kind != MODEL_COLLECTIVE) {
 		loss->rate = (double)(loss->arcs - loss->dead_arcs) / loss->arcs;
-		if (pj->step) {
-			drop_schedules(ctx->fabric->jobs[pj->job].workload, pj, dead);
-		}
 	} else {
 		schedule_rest(ctx, pj, dead, loss);
 	}

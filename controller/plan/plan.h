@@ -145,6 +145,7 @@ struct plan_base {
 	/* The only jobs whose light may move, and a NULL behind them: the ports of all
 	 * others stay as they are, dead circuits and all. NULL: every job's may. */
 	const char *const *only;
+	bool partial;		/* and where a part of it cannot be made, the rest is */
 	/* The light is that of `intent`: jobs on rings do without what they
 	 * did without when that was made, not what has failed since. */
 	bool from_committed;

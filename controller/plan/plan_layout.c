@@ -274,16 +274,21 @@ static const struct layout share_layout = {
 	       NUMBER(workload_share, num), NUMBER(workload_share, den),
 	       NUMBER(workload_share, diameter), NUMBER(workload_share, congestion)) };
 
+static const struct layout gap_layout = {
+	sizeof(struct workload_gap),
+	FIELDS(NUMBER(workload_gap, from), NUMBER(workload_gap, to)) };
+
 static const struct layout light_layout = {
 	sizeof(struct workload_light),
-	FIELDS(NUMBER(workload_light, units), ITEMS(workload_light, shares, &share_layout)) };
+	FIELDS(NUMBER(workload_light, units), ITEMS(workload_light, shares, &share_layout),
+	       ITEMS(workload_light, gaps, &gap_layout)) };
 
 static const struct layout use_layout = {
 	sizeof(struct workload_use),
 	FIELDS(NUMBER(workload_use, op), NUMBER(workload_use, light),
 	       NUMBER(workload_use, min_bytes), NUMBER(workload_use, max_bytes),
 	       NUMBER(workload_use, time_ns), NUMBER(workload_use, bound_ns),
-	       OTHER(workload_use, sched, &schedule)) };
+	       OTHER(workload_use, sched, &schedule), FLAG(workload_use, degraded)) };
 
 static const struct layout weight_layout = {
 	sizeof(struct workload_weight), FIELDS(NUMBER(workload_weight, y)) };
@@ -626,6 +631,12 @@ static bool has_step(const struct model_job *job, const struct workload_plan *st
 			const struct workload_share *s = &step->lights.v[i].shares.v[k];
 
 			all = all && !(s->axes >> w->axes.n) && (s->expr || s->shift);
+		}
+		for (size_t k = 0; k < step->lights.v[i].gaps.n; k++) {
+			const struct workload_gap *g = &step->lights.v[i].gaps.v[k];
+			int n = workload_ranks(w, WORKLOAD_ALL_AXES);
+
+			all = all && is_index(g->from, n) && is_index(g->to, n);
 		}
 	}
 	return all;

@@ -437,7 +437,7 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	rc = plan_once(fabric, &marks.base, NULL, &failed, out, err);
 	base = &marks.base;
 	if (rc && failed >= 0 && base->intent && base->observed &&
-	    !base->only && !base->restore && !base->from_committed) {
+	    (!base->only || base->partial) && !base->restore && !base->from_committed) {
 		rc = plan_others(fabric, base, failed, out, err);
 	}
 	plan_admin_down_fini(&marks);

@@ -246,6 +246,10 @@ int plan_assignment_kept(const struct plan_assignment *s, const int *give);
  * switch_assignment.c */
 int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give,
 		      int *most, struct err *err);
+/* A spread, into give, in which all that is there stays as far as there are ports, found by a
+ * maximum flow a site; false: it does not come out so, and give is zeros. O(sites x cells
+ * sqrt(ranks)). switch_assignment.c */
+bool plan_assignment_direct(const struct plan_assignment *s, int *give);
 /* The most that can stay of each demand by itself. O(cells). circuits.c */
 int plan_assignment_bound(const struct plan_assignment *s);
 /* A spread that keeps as many circuits as the one that is there, or more: sites exchange theirs,

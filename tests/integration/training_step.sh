@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # A training step by weftd: its light is made and read back, status tells of it, each collective has
-# a schedule for one group that is replayed, a dead circuit takes the schedules away until an apply,
-# and what there is not is named.
+# a schedule for one group that is replayed, dead circuits leave schedules on what remains until an
+# apply, light is asked for though a port has failed, and what there is not is named.
 source "$(dirname "$0")/../lib.sh"
 emulator ocs0 polatis-scpi 40x40 || exit 1
 cat >"$T/step.yaml" <<-END
@@ -56,10 +56,16 @@ control ocs0 "fault port-failed=o${sends#*,}" >"$T/answer"
 health() { weft verify >"$T/out" 2>"$T/err"; weft status --format json | jq -e ".jobs[0].health == \"$1\"" >/dev/null; }
 wait_for 20 health degraded
 tap "a dead circuit degrades the step"
-expect 69 "and schedules that it serves are not to be had" weft schedule export --job train/mix -o "$T/s.json"
-has err "with the reason" "schedules of a step need all circuits that serve them"
-expect 0 "others are" weft schedule export --job train/sync -o "$T/s.json"
-expect 69 "but not the folder" weft schedule export --job train -o "$T/train/"
+expect 0 "schedules that it serves are on what remains" weft schedule export --job train/mix -o "$T/s.json"
+has err "which is said" "some of its light is dead; this is the schedule on what remains"
+expect 0 "others are as they were" weft schedule export --job train/sync -o "$T/s.json"
+! grep -q dead "$T/err"
+tap "without a word"
+expect 0 "the folder is of what remains" weft schedule export --job train -o "$T/train/"
+expect 0 "and checked without the fabric" env WEFT_SOCKET=/nowhere weft schedule verify "$T/train/"
+jq -e --slurpfile light "$T/train/light-1.json" --slurpfile s "$T/status" '.lights[0].gaps as $g | ($g | length) == 1 and $g[0].from % 4 == $g[0].to % 4 and
+	($light[0].arcs | length) == 27 and .time_ns > $s[0].jobs[0].time_ns' "$T/train/step.json" >"$T/ok"
+tap "its light is one circuit short, and its step longer"
 control ocs0 "clear port-failed" >"$T/answer"
 wait_for 20 health up
 tap "the circuit is back"
@@ -116,10 +122,28 @@ weft status >"$T/out" 2>"$T/err"
 has out "status names it" "ocs0: in [0-9]* -> out [0-9]*|ocs0.* [0-9]+ *-> *[0-9]+"
 weft status --format json | jq -e '.jobs[0].health == "degraded"' >"$T/ok"
 tap "the job is degraded"
-expect 69 "and its folder is not to be had" weft schedule export --job train -o "$T/dead/"
+expect 0 "its schedules are those of what could be made" weft schedule export --job train -o "$T/dead/"
 control ocs0 clear >"$T/answer"; weft verify >"$T/out" 2>"$T/err"
 expect 0 "asked for again it is whole" weft job light train "$other"
+map ocs0 >"$T/other"
 expect 0 "and the other one too" weft job light train "$last"
+# An output that is known to have failed, one that is not for sends alone: all other circuits of the
+# light are made.
+failed=$(comm -13 "$T/second" "$T/other" | awk -F, '{ n = $2 } int(($1 - 1) / 4) % 4 != int(($2 - 1) / 4) % 4 { exit } END { print n }')
+control ocs0 "fault port-failed=o$failed" >"$T/answer"
+wait_for 20 health degraded
+expect 1 "light with a failed port ends no call well" weft job light train "$other"
+has err "and what is missing is said" "1 of its [0-9]* circuits cannot be brought back: .* needs . receive ports at h., . of . are usable"
+has err "as at the end" "job train has not all of its light: 1 of its circuits are dead"
+map ocs0 >"$T/partly"
+(($(comm -12 "$T/other" "$T/partly" | wc -l) == $(wc -l <"$T/other") - 1))
+tap "all others are there"
+expect 0 "with schedules on them" weft schedule export --job train -o "$T/rest/"
+expect 0 "that are checked" env WEFT_SOCKET=/nowhere weft schedule verify "$T/rest/"
+control ocs0 clear >"$T/answer"
+wait_for 20 works
+expect 0 "once the port works all of it is made" weft job light train "$other"
+expect 0 "and the other one" weft job light train "$last"
 expect 65 "a call for nothing" weft job light train ""
 expect 0 "the step is exported as a folder" weft schedule export --job train -o "$T/step/"
 expect 0 "and checked without the fabric" env WEFT_SOCKET=/nowhere weft schedule verify "$T/step"

@@ -425,6 +425,7 @@ static int copy_base(struct plan_request *r)
 	free(topologies);
 	r->assess = !r->offline && q->hooks.outdated(r, q->hooks.arg);
 	r->snap.base.only = r->only;
+	r->snap.base.partial = r->light_job != NULL;
 	r->snap.base.aim = r->aim;
 	memcpy(r->snap.base.evacuated, r->evacuated, sizeof(r->evacuated));
 	q->hooks.restrict_base(r, q->hooks.arg);

@@ -48,7 +48,7 @@ static const struct layout snapshot_layout = {
 	FIELDS(CHARS(snapshot, base.state_uuid), NUMBER(snapshot, base.generation),
 	       NUMBER(snapshot, base.mode), NUMBER(snapshot, base.aim),
 	       CHARS(snapshot, base.evacuated), TEXT(snapshot, topologies),
-	       FLAG(snapshot, base.no_floor),
+	       FLAG(snapshot, base.no_floor), FLAG(snapshot, base.partial),
 	       FLAG(snapshot, base.is_rollback), FLAG(snapshot, base.from_committed),
 	       LIST(snapshot, intent, n, &light_layout), ALSO(snapshot, observed, n, &light_layout),
 	       LIST(snapshot, port_ns, base.times.n_ports, &layout_int64),

@@ -181,11 +181,8 @@ static struct kept_schedule *kept_new(const char *job, struct plan_job *pj,
 		k->why = loss->why;
 		memcpy(k->part, loss->part, sizeof(k->part));
 	}
-	if (use && loss && k->sched) {	/* no dead circuit serves it */
+	if (use && k->sched && !use->degraded) {	/* no dead circuit serves it */
 		k->dead = 0;
-	} else if (use && loss) {
-		err_set(&k->why, WEFT_EUNAVAIL, "schedules of a step need all circuits that serve "
-			"them");
 	}
 	return k;
 }
@@ -375,34 +372,31 @@ static int write_kept(const struct kept_schedule *k, struct schedule_call *p)
 {
 	const char *what = k->is_ring ? "ring's parts" : "circuits";
 
-	if (k->dead == 0 && k->step.len > 0) {
-		buf_add(&p->bytes, k->step.data, k->step.len);
-		return 0;
-	}
-	if (k->dead == 0 && k->sched) {
-		return write_schedule(k->sched, p);
-	}
-	if (k->dead == 0) {
+	if (k->dead == 0 && !k->sched && k->step.len == 0) {
 		p->err = k->why;
 		return err_wrap(&p->err, "job %s", p->job);
 	}
-	if (p->needs_all) {
+	if (k->dead > 0 && p->needs_all) {
 		err_set(&p->err, WEFT_EUNAVAIL, "job %s: %d of its %s are dead", p->job, k->dead,
 			what);
 		err_hint(&p->err, "it was asked for without repair: a "
 				  "schedule for all of its circuits, or none");
 		return p->err.code;
 	}
-	if (k->is_ring && k->sched) {
+	if (k->dead > 0 && k->is_ring && k->sched) {
 		err_set(&p->err, WEFT_EUNAVAIL, "job %s: %s failed, and its program needs it",
 			p->job, k->part);
 		err_hint(&p->err, "\"weft apply\" loads one that does without, at %.1f %% of the "
 			 "rate; its schedule is served then", 100 * k->rate);
 		return p->err.code;
 	}
-	p->degraded = true;
+	p->degraded = k->dead > 0;
 	if (k->sched) {
 		return write_schedule(k->sched, p);
+	}
+	if (k->step.len && !k->why.code) {
+		buf_add(&p->bytes, k->step.data, k->step.len);
+		return 0;
 	}
 	p->err = k->why;
 	return err_wrap(&p->err, "job %s: %d of its %s are dead, and what remains has no "

@@ -897,6 +897,20 @@ static bool may_be_exact(const struct circuit_work *w)
 	return (int64_t)w->n_demands * w->n_sites <= MAX_EXACT;
 }
 
+/* Of very many circuits of a step, where all of those that can stay may stay at once. Its lights
+ * have few in common; to other topologies one that was spread so would lose more than by turns. */
+static bool keep_all(struct circuit_work *w, const struct plan_assignment *s)
+{
+	if (!w->pj->step || may_be_exact(w) || !plan_assignment_direct(s, w->give)) {
+		return false;
+	}
+	if (plan_assignment_kept(s, w->give) < plan_assignment_bound(s)) {
+		memset(w->give, 0, (size_t)w->n_demands * w->n_sites * sizeof(*w->give));
+		return false;
+	}
+	return true;
+}
+
 /* *most: no spread keeps more circuits. */
 static int split(struct circuit_work *w, int *most, struct err *err)
 {
@@ -906,7 +920,8 @@ static int split(struct circuit_work *w, int *most, struct err *err)
 	bool exact = w->n_sites < 3 && !w->duplex, many = w->n_sites > 2 && !w->duplex;
 
 	tables_init(&t, w);
-	if (!(many && is_new(w) && split_by_orbits(w, &t.s))) {
+	if (!(many && is_new(w) && split_by_orbits(w, &t.s)) &&
+	    !(many && keep_all(w, &t.s))) {
 		rc = split_in_turn(w, &own);
 	}
 	*most = w->duplex ? max_pairs(w) : plan_assignment_bound(&t.s);

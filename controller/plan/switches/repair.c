@@ -5,8 +5,8 @@
  * It was planned as it was made, so that each arc has the circuits of the intent. What is
  * dead and can be made is made again, where it was or at a spare port of the same host on the
  * same switch. What cannot be stays wanted, and dark: so the design is known as long as the
- * job runs, and is whole again once the port is. So it is with a new job of a given topology
- * where ports have failed. Of an arc over several switches nothing is made while a part of it
+ * job runs, and is whole again once the port is. So it is with a new job of a given topology, and
+ * with another light of a step, where ports have failed. Of an arc over several switches nothing is made while a part of it
  * cannot be.
  */
 #include <stdlib.h>
@@ -163,7 +163,8 @@ static void settle(struct repair *r, struct plan_circuit *c)
 	c->moved = !c->dark && !plan_is_lit(seen, c->xc);
 }
 
-/* All of its circuits are intended; or none is, of a job whose topology is given. */
+/* All of its circuits are intended; or none is, of a job whose topology is given; or not all are,
+ * of the next light of a step. */
 static bool may_keep(struct repair *r)
 {
 	const struct model_job *job = &r->ctx->fabric->jobs[r->pj->job];
@@ -175,7 +176,8 @@ static bool may_keep(struct repair *r)
 		r->tx_used[c->tx_port] = r->rx_used[c->rx_port] = true;
 		n += plan_light_has(plan_intent(r->ctx, c->device), c->xc);
 	}
-	r->is_new = n == 0 && job->kind == MODEL_COLLECTIVE && job->topo;
+	r->is_new = (n == 0 && job->kind == MODEL_COLLECTIVE && job->topo) ||
+		    (n < r->pj->n_circuits && job->kind == MODEL_STEP);
 	return n == r->pj->n_circuits || r->is_new;
 }
 

@@ -11,7 +11,8 @@
  *         sum_{w to r} x[w,s] <= rx[r,s]
  *         x = k + l + z, k <= have, l <= lost     what stays, what is restored
  *
- * Where that is too large a program, switches exchange arcs (exchange.c).
+ * Where that is too large a program, all that can stay does, and what is left is spread by maximum
+ * flows, without costs; or switches exchange arcs (exchange.c).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "controller/plan/private.h"
 #include "lib/base/alloc.h"
 #include "lib/base/vec.h"
+#include "lib/graph/graph.h"
 #include "lib/lp/lp.h"
 
 #define MOST_ITERATIONS 10000
@@ -162,4 +164,127 @@ int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give
 	}
 	program_fini(&p);
 	return 0;
+}
+
+/* ---- many circuits ---- */
+
+/* A spread that is being made, without costs. */
+struct direct_spread {
+	const struct plan_assignment *s;
+	int *give;
+	int *left;		/* [n_demands] circuits that no site has yet */
+	int *tx, *rx;		/* [n_ranks * n_sites] ports that are left */
+	int *out, *in;		/* [n_ranks] of `left` */
+};
+
+static void take(struct direct_spread *d, int demand, int site, int n)
+{
+	const int *ends = d->s->ends[demand], sites = d->s->n_sites;
+	int *tx = &d->tx[ends[0] * sites + site], *rx = &d->rx[ends[1] * sites + site];
+
+	n = n < d->left[demand] ? n : d->left[demand];
+	n = n < *tx ? n : *tx;
+	n = n < *rx ? n : *rx;
+	d->give[demand * sites + site] += n;
+	d->left[demand] -= n;
+	*tx -= n;
+	*rx -= n;
+	d->out[ends[0]] -= n;
+	d->in[ends[1]] -= n;
+}
+
+/* Of a rank's circuits those that later sites have no ports for. */
+static int least_of(const struct direct_spread *d, int rank, int site, bool tx)
+{
+	int n = tx ? d->out[rank] : d->in[rank];
+
+	for (int k = site + 1; k < d->s->n_sites; k++) {
+		n -= (tx ? d->tx : d->rx)[rank * d->s->n_sites + k];
+	}
+	return n < 0 ? 0 : n;
+}
+
+/* Edges from the source and to the sink of what a rank must have at the site (a negative number:
+ * more than it can), and of what it may have beside that. */
+static bool add_ranks(const struct direct_spread *d, int site, struct graph_flow *f, bool must)
+{
+	const int n = d->s->n_ranks, sites = d->s->n_sites;
+	bool fits = true;
+
+	for (int side = 0; side < 2; side++) {
+		for (int r = 0; r < n; r++) {
+			int least = least_of(d, r, site, side == 0);
+			int most = (side ? d->rx : d->tx)[r * sites + site];
+			int cap = must ? least : most - least;
+
+			fits = fits && least <= most;
+			graph_flow_add(f, side ? n + r : 2 * n, side ? 2 * n + 1 : r,
+				       cap > 0 ? cap : 0, 0, NULL, NULL);
+		}
+	}
+	return fits;
+}
+
+/* A site's circuits by a maximum flow. False: some rank is left with more than later sites take. */
+static bool fill_by_flow(struct direct_spread *d, int site)
+{
+	const int n = d->s->n_ranks;
+	struct graph_flow *f = graph_flow_new(2 * n + 2);
+	int *edge = x_alloc((size_t)d->s->n_demands + 1, sizeof(*edge));
+	bool fits = add_ranks(d, site, f, true);
+
+	for (int w = 0; w < d->s->n_demands; w++) {
+		graph_flow_add(f, d->s->ends[w][0], n + d->s->ends[w][1], d->left[w], 0, &edge[w],
+			       NULL);
+	}
+	graph_flow_max(f, 2 * n, 2 * n + 1, INT64_MAX);
+	add_ranks(d, site, f, false);
+	graph_flow_max(f, 2 * n, 2 * n + 1, INT64_MAX);
+	for (int w = 0; w < d->s->n_demands; w++) {
+		take(d, w, site, (int)graph_flow_on(f, edge[w]));
+	}
+	for (int r = 0; r < n && fits; r++) {
+		fits = least_of(d, r, site, true) == 0 && least_of(d, r, site, false) == 0;
+	}
+	graph_flow_free(f);
+	free(edge);
+	return fits;
+}
+
+bool plan_assignment_direct(const struct plan_assignment *s, int *give)
+{
+	const size_t sides = (size_t)s->n_ranks * s->n_sites + 1;
+	struct arrays own = { 0 };
+	struct direct_spread d = { .s = s, .give = give };
+	bool fits = true;
+
+	arrays_add(&own, d.left, s->n_demands);
+	arrays_add(&own, d.tx, sides);
+	arrays_add(&own, d.rx, sides);
+	arrays_add(&own, d.out, s->n_ranks);
+	arrays_add(&own, d.in, s->n_ranks);
+	memcpy(d.tx, s->tx, (sides - 1) * sizeof(*d.tx));
+	memcpy(d.rx, s->rx, (sides - 1) * sizeof(*d.rx));
+	for (int w = 0; w < s->n_demands; w++) {
+		d.left[w] = s->open[w];
+		d.out[s->ends[w][0]] += s->open[w];
+		d.in[s->ends[w][1]] += s->open[w];
+	}
+	for (int c = 0; c < s->n_demands * s->n_sites; c++) {
+		take(&d, c / s->n_sites, c % s->n_sites, s->have[c]);
+	}
+	for (int c = 0; c < s->n_demands * s->n_sites; c++) {
+		take(&d, c / s->n_sites, c % s->n_sites, s->lost[c]);
+	}
+	for (int site = 0; site < s->n_sites && fits; site++) {
+		fits = fill_by_flow(&d, site);
+	}
+	for (int w = 0; w < s->n_demands && fits; w++) {
+		fits = d.left[w] == 0;
+	}
+	if (!fits) {
+		memset(give, 0, (size_t)s->n_demands * s->n_sites * sizeof(*give));
+	}
+	arrays_fini(&own);
+	return fits;
 }
