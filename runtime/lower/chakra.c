@@ -28,6 +28,7 @@ struct chakra_writer {
 	VEC(struct chakra_part) parts;
 	VEC(uint64_t) deps;
 	int *seen;		/* [node of a rank] 1 + the last send that waits for it */
+	int *sent;		/* [ranks] 1 + the node of a rank that sent to each last */
 };
 
 /* By rank, then messages in the order of steps. */
@@ -119,6 +120,16 @@ static void wait_for(struct chakra_writer *w, const struct chakra_part *p,
 	}
 }
 
+/* Messages of one link go one after the other, in the order of steps: those that wait for nothing
+ * would else be sent in any. */
+static void wait_for_link(struct chakra_writer *w, const struct chakra_part *p)
+{
+	if (w->sent[p->peer]) {
+		vec_push(&w->deps, (uint64_t)w->sent[p->peer] - 1);
+	}
+	w->sent[p->peer] = p->node + 1;
+}
+
 static void put_message(const ProtobufCMessage *m, struct buf *out)
 {
 	size_t len = protobuf_c_message_get_packed_size(m), rest = len;
@@ -180,12 +191,16 @@ static void write_rank(struct chakra_writer *w, struct chakra_part *p, size_t n,
 		qsort(got.v, got.n, sizeof(*got.v), by_shard);
 	}
 	w->seen = x_new((size_t)nodes + 1, sizeof(*w->seen));
+	w->sent = x_new((size_t)coll_ranks(w->s), sizeof(*w->sent));
 	head.version = "0.0.4";
 	put_message(&head.base, out);
 	for (size_t i = 0, end; i < n; i = end) {
 		int64_t chunks = 0;
 
 		w->deps.n = 0;
+		if (p[i].sends) {
+			wait_for_link(w, &p[i]);
+		}
 		for (end = i; end < n && p[end].node == p[i].node; end++) {
 			chunks += p[end].last - p[end].first + 1;
 			if (p[end].sends) {
@@ -195,6 +210,7 @@ static void write_rank(struct chakra_writer *w, struct chakra_part *p, size_t n,
 		put_node(w, &p[i], chunks, out);
 	}
 	free(w->seen);
+	free(w->sent);
 	vec_fini(&got);
 }
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs Chakra traces of sends and receives: chakra_replay.py PREFIX RANKS BYTES_PER_NS ALPHA_NS
 
-A message begins when all that its send waits for has come, one after the other on each pair of
-ranks, and has come alpha and its bytes later. Prints "TIME_NS SENT RECEIVED_LEAST RECEIVED_MOST":
+A message begins when all that its send waits for has come, and has come alpha and its bytes later;
+each waits for the one before it on its pair of ranks. Prints "TIME_NS SENT RECEIVED_LEAST RECEIVED_MOST":
 when the last has come, and bytes in all and of a rank. Fails where a send or receive is without
 its other half, where two have one tag, or where one waits for ever.
 """
@@ -50,13 +50,16 @@ for r, nodes in enumerate(traces):
 assert halves[0].keys() == halves[1].keys(), "a half is missing"
 
 waits = {(r, n.id): len(n.data_deps) for r, nodes in enumerate(traces) for n in nodes}
-after = {}
+after, before = {}, {}
 for r, nodes in enumerate(traces):
     for n in nodes:
+        if n.type == SEND:
+            link = (r, value(n, "comm_dst"))
+            assert link not in before or before[link] in n.data_deps
+            before[link] = n.id
         for d in n.data_deps:
-            assert traces[r][d].type == RECEIVE
             after.setdefault((r, d), []).append(n)
-free, came, sent, received = {}, 0, 0, [0] * ranks
+came, sent, received = 0, 0, [0] * ranks
 ready = [(0, value(n, "comm_tag"), r, n.id) for r, nodes in enumerate(traces)
          for n in nodes if n.type == SEND and not n.data_deps]
 heapq.heapify(ready)
@@ -66,14 +69,14 @@ while ready:
     size, to = value(n, "comm_size"), value(n, "comm_dst")
     _, other = halves[1][(r, to, tag)]
     assert value(other, "comm_size") == size
-    end = max(now, free.get((r, to), 0)) + size / rate
-    free[(r, to)] = end
-    came = max(came, end + alpha)
+    end = now + alpha + size / rate
+    came = max(came, end)
     sent += 1
     received[to] += size
-    for next_one in after.get((to, other.id), []):
-        waits[(to, next_one.id)] -= 1
-        if waits[(to, next_one.id)] == 0:
-            heapq.heappush(ready, (end + alpha, value(next_one, "comm_tag"), to, next_one.id))
+    for rank, done in ((r, node), (to, other.id)):
+        for next_one in after.get((rank, done), []):
+            waits[(rank, next_one.id)] -= 1
+            if waits[(rank, next_one.id)] == 0:
+                heapq.heappush(ready, (end, value(next_one, "comm_tag"), rank, next_one.id))
 assert sent == len(halves[0]), "some wait for ever"
 print(round(came), sum(received), min(received), max(received))
