@@ -189,7 +189,7 @@ static double proven(const struct terms *t, int d, const double *y)
 }
 
 /* The op whose ranks take longer than its ports do by this balance, by the most; -1: none. */
-static int most_bound(const struct terms *t)
+static int bound_by_ranks(const struct terms *t)
 {
 	double most = 0;
 	int found = -1;
@@ -224,7 +224,7 @@ double still_bound(const struct workload_planner *pl, uint32_t units, double *y)
 			memcpy(y, now, pl->w->ops.n * sizeof(*y));
 		}
 		best = fmax(best, ns);
-	} while ((op = most_bound(&t)) >= 0);
+	} while ((op = bound_by_ranks(&t)) >= 0);
 	return best;
 }
 

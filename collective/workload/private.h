@@ -153,8 +153,8 @@ int op_steps(const struct workload_planner *pl, const struct workload_op *op);
 /*
  * ns of a call on servers without its steps' alpha, at least, by what a rank has to take in or send
  * over its links inside and all ports at it; 0 where ranks have no server. Of a gather that is what
- * is not its own; of an all-reduce M both ways, and of all ranks together 2 (n - 1) M come in: n - 1
- * until one is complete, and one for each of the others, which are complete later.
+ * is not its own; of an all-reduce M both ways, and of all ranks together 2 (n - 1) M come in:
+ * n - 1 until one is complete, and one for each of the others, which are complete later.
  */
 double rank_bound(const struct workload_planner *pl, const struct workload_op *op);
 /* ns that no call takes less than, on all ports of a rank. */

@@ -59,6 +59,42 @@ int workload_find_op(const struct workload *w, const char *name)
 	return -1;
 }
 
+/* FNV-1a of bytes. */
+static uint64_t mix(uint64_t hash, const void *data, size_t len)
+{
+	const unsigned char *p = data;
+
+	while (len-- > 0) {
+		hash = (hash ^ *p++) * UINT64_C(0x100000001b3);
+	}
+	return hash;
+}
+
+static uint64_t mix_number(uint64_t hash, int64_t n)
+{
+	return mix(hash, &n, sizeof(n));
+}
+
+uint64_t workload_hash(const struct workload *w)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < w->axes.n; i++) {
+		hash = mix_number(hash, w->axes.v[i].size);
+	}
+	for (size_t i = 0; i < w->ops.n; i++) {
+		const struct workload_op *op = &w->ops.v[i];
+
+		hash = mix(hash, op->name, strlen(op->name) + 1);
+		hash = mix_number(mix_number(hash, op->kind), op->shift);
+		hash = mix_number(mix_number(hash, op->axes), op->bytes);
+	}
+	for (size_t u = 0; u < w->units.n; u++) {
+		hash = mix_number(mix_number(hash, w->units.v[u].ops), w->units.v[u].calls);
+	}
+	return mix(hash, w->next, w->units.n * w->units.n * sizeof(*w->next));
+}
+
 int workload_ranks(const struct workload *w, uint32_t axes)
 {
 	int n = 1;

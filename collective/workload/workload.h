@@ -103,6 +103,8 @@ void workload_step_fini(struct workload_step *s);
  * together that share an axis; WEFT_ELIMIT. O(entries of the tree). */
 int workload_count(struct workload *w, const struct workload_step *s, struct err *err);
 
+/* Of all that a step is, but for what is in its servers. */
+uint64_t workload_hash(const struct workload *w);
 /* Product of the sizes of these axes. */
 int workload_ranks(const struct workload *w, uint32_t axes);
 #define WORKLOAD_ALL_AXES UINT32_MAX

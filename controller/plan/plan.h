@@ -146,6 +146,9 @@ struct plan_base {
 	 * others stay as they are, dead circuits and all. NULL: every job's may. */
 	const char *const *only;
 	bool partial;		/* and where a part of it cannot be made, the rest is */
+	/* What a plan of the step of the first of them said of it, by workload_to_json: used again
+	 * where the step and what it rests on are the same. NULL, "": nothing is known. */
+	const char *step;
 	/* The light is that of `intent`: jobs on rings do without what they
 	 * did without when that was made, not what has failed since. */
 	bool from_committed;
@@ -379,6 +382,9 @@ struct plan {
 	struct plan_gain *gains;	/* of all jobs, then of those that end */
 };
 
+/* How the record of a job's light begins in plan->topologies, up to which light it is, for free();
+ * NULL: its light stays still. */
+char *plan_light_record(const struct plan *p, int job);
 /* Makes the light of a step's collective the one that its job has, in plan_base.topologies, which
  * is replaced. WEFT_ENOTFOUND: no such job or collective; WEFT_EINVAL: its light stays still.
  * O(text). */

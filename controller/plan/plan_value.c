@@ -183,11 +183,14 @@ void plan_warn(struct plan *p, const char *fmt, ...)
 	p->warnings[p->n_warnings++] = buf_steal(&b);
 }
 
-/* The name and the work of a job, as its line begins. */
+/* The name and the work of a job, as its line begins: of a step a hash in place of the size. */
 static void put_work(const struct model_job *job, struct buf *out)
 {
+	int64_t size = job->workload ? (int64_t)(workload_hash(job->workload) >> 1)
+				     : job->size_bytes;
+
 	buf_printf(out, "%s\t%s\t%d\t%lld\t", job->name, plan_collective_name(job), job->n_hosts,
-		   (long long)job->size_bytes);
+		   (long long)size);
 }
 
 /* The light of a step as it is recorded: a collective that it serves, and the time of a change. */
@@ -204,6 +207,20 @@ static void put_light(const struct model_job *job, const struct plan_job *pj, st
 			return;
 		}
 	}
+}
+
+char *plan_light_record(const struct plan *p, int job)
+{
+	const struct plan_job *pj = &p->jobs[job];
+	const struct model_job *mj = &p->fabric->jobs[pj->job];
+	struct buf b = { 0 };
+
+	if (!pj->step || mj->light != MODEL_LIGHT_BY_COLLECTIVE) {
+		return NULL;
+	}
+	put_work(mj, &b);
+	buf_printf(&b, "%d\t", pj->light + 1);
+	return buf_steal(&b);
 }
 
 void plan_put_topologies(const struct plan_base *base, struct plan *p)

@@ -964,6 +964,18 @@ void msg_note_change(struct out *o, const Weft__V1__Change *c)
 }
 
 /* What tables do not show: algorithms, how topologies were chosen, and of jobs on rings. */
+/* Of a status: which light of a step is lit. */
+static void note_light(struct out *o, const Weft__V1__PlanJob *j)
+{
+	char since[64];
+
+	if (j->step && j->step->lit_at_ns) {
+		out_note(o, "job %s: light %d of %zu is lit, since %s, asked for by %s", j->name,
+			 j->step->lit, j->step->n_lights,
+			 clk_iso(j->step->lit_at_ns, since, sizeof(since)), j->step->lit_by);
+	}
+}
+
 static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 {
 	char text[512];
@@ -974,6 +986,7 @@ static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 		msg_note_gains(o, &j->gain, j->gain != NULL);
 		note_algorithm(o, j);
 		note_choice(o, j);
+		note_light(o, j);
 		if (j->retune_hidden_ns > 0) {
 			out_note(o, "job %s: %s of retuning behind others' data", j->name,
 				 unit_human(UNIT_NS, (double)j->retune_hidden_ns, text,

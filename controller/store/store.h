@@ -464,6 +464,11 @@ int store_change_config(struct store *s, int64_t id, struct store_config *out, s
  * had them; "" where they are not known. *out is the caller's. */
 int store_topologies(struct store *s, int64_t change, char **out, struct err *err);
 
+/* Who made the oldest of the last committed changes whose topologies all have a line that begins
+ * so, and when it ended; 0 and NULL: the last has none. *who is the caller's. O(changes). */
+int store_light_since(struct store *s, const char *begins, int64_t *since_ns, char **who,
+		      struct err *err);
+
 /* ---- the journal --------------------------------------------------------- */
 
 /* KEEP: there before and meant to stay; never sent on its own. LEAVE: meant

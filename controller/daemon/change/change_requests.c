@@ -359,7 +359,7 @@ void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg, void *a
 static int set_light(struct changes *all, struct rpc_call *call, const struct change_request *q,
 		     const Weft__V1__SetLightRequest *req, struct err *err)
 {
-	const char *const only[] = { req->job, NULL };
+	const char *const only[] = { req->job, NULL }, *known;
 	struct plan_request *pr;
 	int r = changes_check_free(all, q, err);
 
@@ -380,6 +380,8 @@ static int set_light(struct changes *all, struct rpc_call *call, const struct ch
 	pr->only = copy_names(only);
 	pr->light_job = x_dup(req->job);
 	pr->light_of = x_dup(req->collective);
+	known = job_status_step(all->jobs, req->job);
+	pr->light_step = known ? x_dup(known) : NULL;
 	return changes_start(all, call, q, pr, "", err);
 }
 

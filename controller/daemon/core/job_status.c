@@ -52,8 +52,14 @@ static void take_picture(struct plan_request *r)
 
 static void list_circuits(struct row_circuits *to, const struct plan *p, const struct plan_job *pj)
 {
+	const struct model_job *job = &p->fabric->jobs[pj->job];
+
+	to->light = plan_light_record(p, (int)(pj - p->jobs));
+	if (to->light && !pj->loss) {
+		workload_to_json(job->workload, pj->step, &to->step);
+	}
 	to->n = pj->n_circuits;
-	to->ring = pj->is_ring ? p->fabric->jobs[pj->job].device : -1;
+	to->ring = pj->is_ring ? job->device : -1;
 	to->v = x_new((size_t)to->n + 1, sizeof(*to->v));
 	for (int i = 0; i < to->n; i++) {
 		to->v[i] = (struct plan_hop){ pj->circuits[i].device, pj->circuits[i].xc };
@@ -106,6 +112,8 @@ void job_rows_fini(struct job_rows *rows)
 		}
 		buf_fini(&rows->packed[i]);
 		free(rows->circuits[i].v);
+		free(rows->circuits[i].light);
+		buf_fini(&rows->circuits[i].step);
 	}
 	free(rows->circuits);
 	free(rows->v);
@@ -113,6 +121,51 @@ void job_rows_fini(struct job_rows *rows)
 	free(rows->picture);
 	free(rows->steps);
 	memset(rows, 0, sizeof(*rows));
+}
+
+/* Again, without what is sent beside it. */
+static void pack_row(const Weft__V1__PlanJob *row, struct buf *packed)
+{
+	Weft__V1__PlanJob bare = *row;
+
+	bare.gain = NULL;
+	bare.proof = 0;
+	bare.advice = (char *)protobuf_c_empty_string;
+	bare.apply_time_ns = 0;
+	buf_reset(packed);
+	protobuf_c_message_pack(&bare.base, (uint8_t *)buf_extend(
+			packed, protobuf_c_message_get_packed_size(&bare.base)));
+}
+
+/* Which change has made the light that a step has, by the history. */
+static void find_lights(const struct job_status *s)
+{
+	struct err err = { 0 };
+
+	for (size_t i = 0; i < s->rows.n; i++) {
+		const char *light = s->rows.circuits[i].light;
+		Weft__V1__StepPlan *step = s->rows.v[i]->step;
+		char *who = NULL;
+
+		if (light && step && store_light_since(s->env->store, light, &step->lit_at_ns,
+						       &who, &err)) {
+			log_warn("weftd", "%s", err.msg);
+		}
+		if (who) {
+			step->lit_by = who;
+			pack_row(s->rows.v[i], &s->rows.packed[i]);
+		}
+	}
+}
+
+const char *job_status_step(const struct job_status *s, const char *job)
+{
+	for (size_t i = 0; i < s->rows.n; i++) {
+		if (strcmp(s->rows.v[i]->name, job) == 0 && s->rows.circuits[i].step.len > 0) {
+			return buf_cstr(&s->rows.circuits[i].step);
+		}
+	}
+	return NULL;
 }
 
 const struct job_rows *job_status_rows(const struct job_status *s)
@@ -155,6 +208,7 @@ void job_status_set(struct job_status *s, struct job_rows *rows)
 	}
 	job_rows_fini(&s->rows);
 	s->rows = *rows;
+	find_lights(s);
 	s->failed = 0;
 	s->newest = NULL;	/* those under way began before the change was over */
 	s->advice = ADVICE_APPLIED;
@@ -181,6 +235,7 @@ static void on_planned(struct plan_request *r)
 	}
 	job_rows_fini(&s->rows);
 	s->rows = r->rows;
+	find_lights(s);
 	s->advice = ADVICE_OLD;
 	memset(&r->rows, 0, sizeof(r->rows));
 	if (r->rc) {

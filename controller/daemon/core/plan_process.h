@@ -22,6 +22,7 @@ struct plan_task {
 	struct snapshot snap;
 	int n_only;		/* of plan_base.only, and its end; 0: NULL */
 	char **only;
+	char *step;		/* plan_base.step, "": none */
 	bool restores;		/* plan_base.restore is not NULL */
 	int n_restore;
 	struct plan_restore *restore;

@@ -121,6 +121,7 @@ static int make(struct plan_child *c, struct plan_task *t, struct plan **out, st
 
 	daemon_snapshot_settle(&t->snap);
 	base->only = (const char *const *)t->only;
+	base->step = t->step;
 	base->restore = t->restores ? t->restore : NULL;
 	base->n_restore = t->n_restore;
 	base->is_rollback = t->ignore_floor;

@@ -193,6 +193,7 @@ static void run_free(uv_work_t *req)
 	free(r->only);
 	free(r->light_job);
 	free(r->light_of);
+	free(r->light_step);
 	/* And the daemon is small. */
 	malloc_trim(0);
 }
@@ -462,6 +463,7 @@ static void ask_plan(struct plan_request *r)
 		.restore = (struct plan_restore *)r->snap.base.restore,
 		.n_restore = r->snap.base.restore ? r->snap.base.n_restore : 0,
 		.degraded = r->offline, .assess = r->assess,
+		.step = r->light_step ? r->light_step : (char *)"",
 		.ignore_floor = r->ignore_floor, .has_keep = r->has_keep,
 		.keep_ppm = r->keep_ppm,
 	};

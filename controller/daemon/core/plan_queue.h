@@ -45,6 +45,8 @@ struct plan_queue;
 struct row_circuits {
 	int n, ring;		/* ring: -1: none */
 	struct plan_hop *v;
+	char *light;		/* of a step whose light changes, plan_light_record; NULL */
+	struct buf step;	/* and its plan as JSON, unless it is degraded */
 };
 
 /* The rows of jobs that status shows. */
@@ -99,6 +101,7 @@ struct plan_request {
 	const char **only;	/* as plan_base.only; owned, as one block */
 	char *light_job, *light_of;	/* this step gets the light of this collective; owned; NULL:
 					 * lights stay */
+	char *light_step;	/* plan_base.step for that; owned; NULL: not known */
 	/* What it has come to; fabric and plan are owned, and may be taken out
 	 * (and set NULL) by done, as a change does. */
 	struct model_fabric *fabric;	/* the parsed configuration */
@@ -241,6 +244,8 @@ void job_status_drained(struct job_status *s);
 uint64_t job_status_failed(const struct job_status *s);
 /* The rows as last planned; valid until the loop runs. */
 const struct job_rows *job_status_rows(const struct job_status *s);
+/* plan_base.step of a job, borrowed until the rows are others; NULL: not known. O(jobs). */
+const char *job_status_step(const struct job_status *s, const char *job);
 /* Puts how far its light is proven now into each row, by its own circuits; while another
  * configuration is looked at proofs stay. O(circuits log circuits). */
 void job_status_prove(struct job_status *s);

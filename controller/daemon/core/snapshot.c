@@ -82,7 +82,7 @@ const struct layout plan_config_layout = {
 const struct layout plan_task_layout = {
 	sizeof(struct plan_task),
 	FIELDS(PART(plan_task, snap, &snapshot_layout), LIST(plan_task, only, n_only, &name_layout),
-	       FLAG(plan_task, restores),
+	       TEXT(plan_task, step), FLAG(plan_task, restores),
 	       LIST(plan_task, restore, n_restore, &restore_layout),
 	       FLAG(plan_task, degraded), FLAG(plan_task, assess), FLAG(plan_task, ignore_floor),
 	       FLAG(plan_task, has_keep), NUMBER(plan_task, keep_ppm)) };

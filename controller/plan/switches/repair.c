@@ -5,9 +5,9 @@
  * It was planned as it was made, so that each arc has the circuits of the intent. What is
  * dead and can be made is made again, where it was or at a spare port of the same host on the
  * same switch. What cannot be stays wanted, and dark: so the design is known as long as the
- * job runs, and is whole again once the port is. So it is with a new job of a given topology, and
- * with another light of a step, where ports have failed. Of an arc over several switches nothing is made while a part of it
- * cannot be.
+ * job runs, and is whole again once the port is. So it is with a new job of a given topology,
+ * and with another light of a step, where ports have failed. Of an arc over several switches
+ * nothing is made while a part of it cannot be.
  */
 #include <stdlib.h>
 

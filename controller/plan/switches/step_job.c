@@ -11,6 +11,7 @@
 
 #include "controller/plan/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/buf.h"
 
 /* Ports of a rank with fibres both ways, and whether any circuit is duplex. WEFT_EUNSUPPORTED where
  * ranks have unlike ports or rates. */
@@ -102,6 +103,49 @@ static int light_of(const struct workload *w, const struct workload_plan *plan, 
 	return 0;
 }
 
+/* What was said of the step when it was planned before, if it is the same and rests on the same:
+ * without schedules, but with their times. NULL: it is another, or nothing is known. */
+static struct workload_plan *known_plan(const struct plan_ctx *ctx, const struct model_job *job,
+					const struct workload_params *p)
+{
+	const char *const *only = ctx->base->only, *text = ctx->base->step;
+	struct err_list errs = { .max = 1 };
+	struct workload_plan *plan = NULL;
+	struct workload *w = NULL;
+	struct buf again = { 0 };
+
+	if (!text || !only || !*only || strcmp(*only, job->name) != 0 ||
+	    workload_from_json("step", text, strlen(text), &w, &plan, &errs)) {
+		err_list_fini(&errs);
+		return NULL;
+	}
+	workload_to_json(job->workload, plan, &again);
+	plan->params.max_changes = p->max_changes;
+	if (strcmp(buf_cstr(&again), text) != 0 || plan->params.ports != p->ports ||
+	    plan->params.link_bps != p->link_bps || plan->params.alpha_ns != p->alpha_ns ||
+	    plan->params.change_ns != p->change_ns || plan->params.both != p->both) {
+		workload_plan_free(plan);
+		plan = NULL;
+	}
+	workload_free(w);
+	buf_fini(&again);
+	err_list_fini(&errs);
+	return plan;
+}
+
+/* The plan of the step, with the times of its schedules. */
+static int plan_step(const struct plan_ctx *ctx, const struct model_job *job,
+		     const struct workload_params *p, struct workload_plan **out, struct err *err)
+{
+	int rc;
+
+	*out = known_plan(ctx, job, p);
+	if (*out || (rc = workload_make_plan(job->workload, p, out, err))) {
+		return *out ? 0 : rc;
+	}
+	return workload_make_schedules(job->workload, *out, err);
+}
+
 int plan_step_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_fabric *f = ctx->fabric;
@@ -119,7 +163,7 @@ int plan_step_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *er
 		recorded = recorded_light(ctx, pj, &p);
 	}
 	rc = count_ports(f, job, &p, err);
-	if (rc == 0 && (rc = workload_make_plan(job->workload, &p, &pj->step, err)) == 0) {
+	if (rc == 0 && (rc = plan_step(ctx, job, &p, &pj->step, err)) == 0) {
 		pj->light = light_of(job->workload, pj->step, recorded);
 	}
 	free(recorded);
@@ -127,8 +171,7 @@ int plan_step_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *er
 		return rc;
 	}
 	lit = &pj->step->lights.v[pj->light];
-	if ((rc = workload_make_schedules(job->workload, pj->step, err)) ||
-	    (rc = workload_light_topo(job->workload, lit, &light, err)) ||
+	if ((rc = workload_light_topo(job->workload, lit, &light, err)) ||
 	    (rc = coll_new(COLL_ALLGATHER, light, 1, 0, 0, &pj->sched, err)) ||
 	    (rc = coll_finish(pj->sched, err))) {
 		return rc;

@@ -194,7 +194,7 @@ static void take(struct direct_spread *d, int demand, int site, int n)
 }
 
 /* Of a rank's circuits those that later sites have no ports for. */
-static int least_of(const struct direct_spread *d, int rank, int site, bool tx)
+static int min_at(const struct direct_spread *d, int rank, int site, bool tx)
 {
 	int n = tx ? d->out[rank] : d->in[rank];
 
@@ -213,7 +213,7 @@ static bool add_ranks(const struct direct_spread *d, int site, struct graph_flow
 
 	for (int side = 0; side < 2; side++) {
 		for (int r = 0; r < n; r++) {
-			int least = least_of(d, r, site, side == 0);
+			int least = min_at(d, r, site, side == 0);
 			int most = (side ? d->rx : d->tx)[r * sites + site];
 			int cap = must ? least : most - least;
 
@@ -244,7 +244,7 @@ static bool fill_by_flow(struct direct_spread *d, int site)
 		take(d, w, site, (int)graph_flow_on(f, edge[w]));
 	}
 	for (int r = 0; r < n && fits; r++) {
-		fits = least_of(d, r, site, true) == 0 && least_of(d, r, site, false) == 0;
+		fits = min_at(d, r, site, true) == 0 && min_at(d, r, site, false) == 0;
 	}
 	graph_flow_free(f);
 	free(edge);

@@ -331,6 +331,29 @@ int store_config(struct store *s, struct store_config *out, struct err *err)
 				 "no configuration was applied yet");
 }
 
+int store_light_since(struct store *s, const char *begins, int64_t *since_ns, char **who,
+		      struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = s->newer ? 0 : db_prepare(s, err, &st,
+			"SELECT ended_ns, who FROM change WHERE verdict = 'committed' AND id > "
+			"coalesce((SELECT max(id) FROM change WHERE verdict = 'committed' AND "
+			"instr(char(10) || topologies, char(10) || ?) = 0), 0) ORDER BY id LIMIT 1",
+			"s", begins);
+
+	*since_ns = 0;
+	*who = NULL;
+	if (rc == 0 && !s->newer) {
+		rc = db_step(s, err, st);
+		if (rc == 1) {
+			*since_ns = sqlite3_column_int64(st, 0);
+			*who = db_text(st, 1);
+		}
+		db_release(s, st);
+	}
+	return rc == 1 ? 0 : rc;
+}
+
 int store_topologies(struct store *s, int64_t change, char **out, struct err *err)
 {
 	sqlite3_stmt *st;

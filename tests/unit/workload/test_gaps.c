@@ -152,7 +152,7 @@ static void random_gaps(void **state)
 }
 
 /* A ring of four ranks one way and back, and sends over one circuit each. */
-static void no_way(void **state)
+static void cut_off(void **state)
 {
 	const struct workload_params p = { .ports = 3, .link_bps = 100000000000, .alpha_ns = 1000,
 					   .change_ns = -1, .max_changes = -1 };
@@ -189,7 +189,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_gaps),
-		cmocka_unit_test(no_way),
+		cmocka_unit_test(cut_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,9 +145,9 @@ static void rails(void **state)
 	workload_free(alone);
 }
 
-/* Each of 32 ranks takes in 31 shards of 32, over two ports and its link inside: 25 + 25 + 300 GB/s.
- * Of an all-reduce that is so twice, as the sum of all that comes in. A bound whose certificate says
- * that the ports decide is below, and as true. */
+/* Each of 32 ranks takes in 31 shards of 32, over two ports and its link inside, 25 + 25 + 300
+ * GB/s. Of an all-reduce that is so twice, as the sum of all that comes in. A bound whose
+ * certificate says that the ports decide is below, and as true. */
 static void rank_bounds(void **state)
 {
 	const double shards = (double)(1 << 30) * 31 / 32 / 350;
@@ -167,7 +167,7 @@ static void rank_bounds(void **state)
 		must(workload_light_topo(w, &plan->lights.v[0], &light, &err), &err);
 		plan->bound.weights.v[0].y = 1;
 		assert_int_equal(workload_check(w, plan, &light, &err), WEFT_EVERIFY);
-		plan->bound.still_ns = (int64_t)(10000 + phases * (double)(1 << 30) * 3 / 4 / 400) - 1;
+		plan->bound.still_ns = 9999 + phases * ((int64_t)(1 << 30) * 3 / 4 / 400);
 		must(workload_check(w, plan, &light, &err), &err);
 		topo_free(light);
 		workload_plan_free(plan);
