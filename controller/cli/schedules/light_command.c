@@ -30,9 +30,10 @@ static int read_query(const struct cli *c, struct call_query *q, struct err *err
 	return r;
 }
 
-/* The best light that stays, as for a step of this collective alone: its time and its digraph, for
- * free(). */
-static int find_still(const struct call_query *q, int64_t *ns, char **topology, struct err *err)
+/* The best light that stays, as for a step of this collective alone: its time, its digraph, for
+ * free(), and its schedule in place of the one that was made where it is the faster. */
+static int find_still(const struct call_query *q, struct call_made *made, int64_t *ns,
+		      char **topology, struct err *err)
 {
 	const struct workload_params p = { .ports = q->ports, .link_bps = q->cost.link_bps,
 					   .alpha_ns = q->cost.alpha_ns, .change_ns = -1,
@@ -40,25 +41,35 @@ static int find_still(const struct call_query *q, int64_t *ns, char **topology, 
 	const struct workload_op op = { .name = "call", .kind = q->kind, .axes = 1,
 					.bytes = q->cost.size_bytes };
 	const struct workload_step step = { .ops = 1, .times = 1 };
-	struct workload_plan *plan;
+	struct workload_plan *plan = NULL;
 	struct workload *w;
 	int r;
 
 	workload_new(&w);
 	(void)((r = workload_add_axis(w, "ranks", q->ranks, err)) ||
 	       (r = workload_add_op(w, &op, err)) || (r = workload_count(w, &step, err)) ||
-	       (r = workload_make_plan(w, &p, &plan, err)));
+	       (r = workload_make_plan(w, &p, &plan, err)) ||
+	       (r = workload_make_schedules(w, plan, err)));
 	if (r == 0) {
 		*ns = plan->time_ns;
 		*topology = x_dup(plan->lights.v[0].shares.v[0].expr);
-		workload_plan_free(plan);
 	}
+	if (r == 0 && *ns < made->time_ns) {
+		coll_free(made->sched);
+		made->sched = plan->uses.v[0].sched;
+		plan->uses.v[0].sched = NULL;
+		made->time_ns = *ns;
+		made->steps = coll_steps(made->sched);
+		made->changes = 0;
+	}
+	workload_plan_free(plan);
 	workload_free(w);
 	return r;
 }
 
 /* {collective, ranks, ports, steps, light_changes, time, bound, gap,
- * still_light, still_topology}: the last, of light that stays, may be the faster ones. */
+ * still_light, still_topology}: the last two of light that stays; where it is the faster, so is the
+ * schedule. */
 int cmd_schedule_light(struct cli *c, struct err *err)
 {
 	const char *path = cli_opt(c, "output");
@@ -72,7 +83,7 @@ int cmd_schedule_light(struct cli *c, struct err *err)
 	if (r || (r = call_lights_make(&q, &made, err))) {
 		return r;
 	}
-	r = find_still(&q, &still_ns, &topology, err);
+	r = find_still(&q, &made, &still_ns, &topology, err);
 	if (r) {
 		coll_free(made.sched);
 		return r;
@@ -91,9 +102,8 @@ int cmd_schedule_light(struct cli *c, struct err *err)
 	out_real(o, "gap", (double)made.time_ns / (double)(made.bound_ns ? made.bound_ns : 1) - 1);
 	cli_out_ns(c, o, "still_light", still_ns);
 	out_str(o, "still_topology", topology);
-	if (still_ns < made.time_ns) {
-		out_note(o, "light that stays is faster: weft schedule make -t '%s' -c %s",
-			 topology, coll_kind_name(q.kind));
+	if (made.changes == 0) {
+		out_note(o, "light that stays is the fastest: %s", topology);
 	}
 	free(topology);
 	coll_free(made.sched);
