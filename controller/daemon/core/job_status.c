@@ -160,7 +160,10 @@ static void find_lights(const struct job_status *s)
 
 const char *job_status_step(const struct job_status *s, const char *job)
 {
-	for (size_t i = 0; i < s->rows.n; i++) {
+	const struct model_fabric *f = apply_fabric(s->env->apply);
+	bool present = f && strcmp(f->hash, s->rows.hash) == 0;
+
+	for (size_t i = 0; present && i < s->rows.n; i++) {
 		if (strcmp(s->rows.v[i]->name, job) == 0 && s->rows.circuits[i].step.len > 0) {
 			return buf_cstr(&s->rows.circuits[i].step);
 		}

@@ -244,7 +244,8 @@ void job_status_drained(struct job_status *s);
 uint64_t job_status_failed(const struct job_status *s);
 /* The rows as last planned; valid until the loop runs. */
 const struct job_rows *job_status_rows(const struct job_status *s);
-/* plan_base.step of a job, borrowed until the rows are others; NULL: not known. O(jobs). */
+/* plan_base.step of a job of the present configuration, borrowed until the rows are others; NULL:
+ * not known. O(jobs). */
 const char *job_status_step(const struct job_status *s, const char *job);
 /* Puts how far its light is proven now into each row, by its own circuits; while another
  * configuration is looked at proofs stay. O(circuits log circuits). */
