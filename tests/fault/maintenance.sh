@@ -64,11 +64,11 @@ weft verify >/dev/null 2>&1
 expect 2 "which are differences" weft diff --format json
 jq -e '.devices[] | select(.name == "ring0").program |
 	.lost_count == (.lost | length) and .unlocked > 0 and .failed_count == 0 and
-	all(.lost[]; test("^node [0-9] c?cw fibre 0 channel [0-9]: lock lost$"))' "$T/out" >/dev/null
-tap "node, direction, fibre, channel and kind"
+	all(.lost[]; test("^n[0-9] c?cw fibre 0 channel [0-9]: lock lost$"))' "$T/out" >/dev/null
+tap "host, direction, fibre, channel and kind"
 expect 2 "in the table too" weft diff
-has out "one a line" '^ *ring0 +not locked +node [0-9] c?cw fibre 0 channel [0-9]: lock lost'
-grep -qE '"device-report".*alarm: node [0-9] c?cw fibre 0 channel [0-9]: lock lost' "$T/watch"
+has out "one a line" '^ *ring0 +not locked +n[0-9] c?cw fibre 0 channel [0-9]: lock lost'
+grep -qE '"device-report".*alarm: n[0-9] c?cw fibre 0 channel [0-9]: lock lost' "$T/watch"
 tap "each was told when it happened"
 sets=$(sets ring0)
 generation=$(control ring0 slots | awk '$4 == "gather" { print $6 }')

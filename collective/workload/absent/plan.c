@@ -30,3 +30,23 @@ int workload_light_topo(const struct workload *w, const struct workload_light *l
 void workload_to_json(const struct workload *w, const struct workload_plan *plan, struct buf *out)
 {
 }
+
+int workload_from_json(const char *name, const char *text, size_t len, struct workload **w,
+		       struct workload_plan **plan, struct err_list *errs)
+{
+	struct err err = { 0 };
+
+	*w = NULL;
+	*plan = NULL;
+	return build_lacks("collectives", &err);
+}
+
+int workload_lose(const struct workload *w, struct workload_plan *plan, int light,
+		  const struct workload_gap *gaps, size_t n, struct err *err)
+{
+	return build_lacks("collectives", err);
+}
+
+void workload_plan_free(struct workload_plan *plan)
+{
+}
