@@ -630,7 +630,7 @@ PLAIN_TESTS := apply/test_joint apply/test_recover bfb/test_steady embedding/tes
 	optree/test_retune optree/test_simulate plan/test_choice plan/test_fits plan/test_job_digraph \
 	plan/test_job_ports plan/test_servers plan/test_trunks reconfigure/test_orders \
 	reconfigure/test_reconfigure ring/test_ring store/test_faults torus/test_make torus/test_times \
-	tree/test_stagger workload/test_call_lights workload/test_plans
+	tree/test_stagger workload/test_call_lights workload/test_gaps workload/test_plans
 
 # Rooms that lean on libraries in C: `make soak` runs their tests under valgrind, which sees into these.
 VALGRIND_ROOMS := rpc store

@@ -17,6 +17,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/number/rng.h"
 #include "tests/unit/schedule/common.h"
+#include "tests/unit/world.h"
 
 static int below(struct rng *rng, int n)
 {
@@ -112,7 +113,7 @@ static size_t lose(struct rng *rng, const struct workload *w, const struct workl
 
 static void random_gaps(void **state)
 {
-	const int many = getenv("GAPS") ? atoi(getenv("GAPS")) : 25;
+	const int many = getenv("GAPS") ? atoi(getenv("GAPS")) : ALL_OR_SOME(25, 6);
 	int made = 0;
 
 	(void)state;
