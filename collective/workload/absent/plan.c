@@ -35,10 +35,12 @@ int workload_from_json(const char *name, const char *text, size_t len, struct wo
 		       struct workload_plan **plan, struct err_list *errs)
 {
 	struct err err = { 0 };
+	int rc = build_lacks("collectives", &err);
 
 	*w = NULL;
 	*plan = NULL;
-	return build_lacks("collectives", &err);
+	err_list_add(errs, &err);
+	return rc;
 }
 
 int workload_lose(const struct workload *w, struct workload_plan *plan, int light,
