@@ -9,7 +9,7 @@
 /* A lightpath as one number. */
 static uint64_t light_key(const struct coll_sched *s, const struct coll_light *l)
 {
-	const struct topo_arc *a = topo_arc(s->topo, l->arc);
+	const struct topo_arc *a = topo_arc(coll_physical(s), l->arc);
 
 	return (uint64_t)a->src << 41 | (uint64_t)a->dst << 25 | (uint64_t)l->dir << 24 |
 	       (uint64_t)l->fibre << 16 | l->channel;

@@ -138,6 +138,7 @@ static void add_arrays(struct coll_loads *w)
 	arrays_add(&w->arrays, w->in, s->ranks);
 	if (s->embedding) {
 		arrays_add(&w->arrays, w->path_of, logical);
+		arrays_add(&w->arrays, w->lit, physical);
 		if (s->kind != COLL_ALLTOALL && !coll_has_own_routes(s) &&
 		    coll_switches_can(w->physical, TOPO_CAN_COPY | TOPO_CAN_REDUCE)) {
 			arrays_add(&w->arrays, w->saved, s->embedding->hops.n);
@@ -164,6 +165,9 @@ int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err
 	}
 	if (w->members) {
 		list_members(w);
+	}
+	for (size_t i = 0; s->embedding && i < s->lights.n; i++) {
+		w->lit[s->lights.v[i].arc] = true;
 	}
 	rc = s->embedding ? index_routes(w, err) : 0;
 	return rc ? rc : check_range(w, err);
@@ -268,16 +272,25 @@ static int fault(const struct coll_loads *w, int arc, struct err *err, const cha
 		       a->dst, what);
 }
 
+/* Of an embedded schedule with light: whether an arc is inside a host, and carries without. */
+static bool is_inside(const struct coll_loads *w, int arc)
+{
+	const struct coll_placement *p = w->s->placement;
+	const struct topo_arc *a = &w->arcs[arc];
+
+	return w->lit && !w->lit[arc] && (!p || strcmp(p->hosts[a->src], p->hosts[a->dst]) == 0);
+}
+
 /* Capacity of an arc in this step: its own, times its lights. */
 static int arc_cap(struct coll_loads *w, int arc, int64_t *cap, struct err *err)
 {
 	struct coll_run lights;
 
 	*cap = w->arcs[arc].cap;
-	if (w->s->lights.n == 0) {
+	if (w->s->lights.n == 0 || is_inside(w, arc)) {
 		return 0;
 	}
-	lights = coll_light_run(w->s, w->light, w->step, arc);
+	lights = coll_light_run(w->s, w->lit ? 0 : w->light, w->step, arc);
 	w->light = lights.first;
 	*cap *= lights.n;
 	return lights.n ? 0 : fault(w, arc, err, "the arc has no light in this step");

@@ -167,7 +167,8 @@ struct coll_run {
 };
 
 /* The lights of (step, arc), searched from light number `from` on, which
- * must not lie behind them; n is 0 when the arc has no light. */
+ * must not lie behind them, one after the other, from 0 by halves; n is 0 when the arc has no
+ * light. */
 struct coll_run coll_light_run(const struct coll_sched *s, int64_t from, int step, int arc);
 
 /* coll_light_changes, and which steps need other light than the one before: those
@@ -238,6 +239,7 @@ struct coll_loads {
 	struct coll_port *out, *in;	/* of a node */
 	size_t xfer;		/* where the next step begins */
 	int64_t light;
+	bool *lit;		/* of an embedded schedule: arcs with light in some step */
 	struct arrays arrays;
 };
 

@@ -103,7 +103,8 @@ static int total_distance(const struct coll_sched *s, const struct hop_class *cl
 }
 
 /* What all arcs, or where all nodes are ranks all ports, carry in a unit of time.
- * Lit schedules may light other arcs in every step, so only the ports bound them. */
+ * Lit schedules may light other arcs in every step, so only the ports bound them, and nothing where
+ * they are embedded. */
 static int64_t total_capacity(const struct coll_sched *s)
 {
 	const struct topo *t = coll_physical(s);
@@ -159,7 +160,8 @@ static int distance_bound(const struct coll_sched *s, mpq_t bound, struct err *e
 {
 	const struct topo *t = coll_physical(s);
 	struct hop_class class = { 0 };
-	int rc = s->ranks < 2 ? 0 : raise_by_hops(s, NULL, bound, err);
+	int rc = s->ranks < 2 || (s->lights.n && s->embedding) ? 0
+							       : raise_by_hops(s, NULL, bound, err);
 
 	for (int i = 0; i < MAX_CLASSES && !rc && s->ranks > 1 && s->lights.n == 0; i++) {
 		int64_t next = INT64_MAX, most = 0;

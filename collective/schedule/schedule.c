@@ -365,8 +365,8 @@ void coll_set_chunks(struct coll_sched *s, int chunks)
 	s->chunks = chunks;
 }
 
-/* The step and the arc of a transfer or a light exist. */
-static int check_place(const struct coll_sched *s, int step, int arc, struct err *err)
+/* The step and the arc of a transfer, or (t: the physical digraph) of a light, exist. */
+static int check_place(const struct topo *t, int step, int arc, struct err *err)
 {
 	if (step < 0) {
 		return err_set(err, WEFT_EINVAL, "step %d is negative", step);
@@ -374,10 +374,10 @@ static int check_place(const struct coll_sched *s, int step, int arc, struct err
 	if (step >= COLL_MAX_STEPS) {
 		return err_set(err, WEFT_ELIMIT, "step %d: at most %d steps", step, COLL_MAX_STEPS);
 	}
-	if (arc < 0 || arc >= topo_m(s->topo)) {
+	if (arc < 0 || arc >= topo_m(t)) {
 		return err_set(err, WEFT_EINVAL,
 			       "step %d: arc %d is missing: the digraph has "
-			       "%d arcs", step, arc, topo_m(s->topo));
+			       "%d arcs", step, arc, topo_m(t));
 	}
 	return 0;
 }
@@ -403,7 +403,7 @@ static const char *check_op(const struct coll_sched *s, const struct coll_xfer *
 static int check_xfer(const struct coll_sched *s, const struct coll_xfer *x, struct err *err)
 {
 	const char *what = check_op(s, x);
-	int rc = check_place(s, x->step, x->arc, err);
+	int rc = check_place(s->topo, x->step, x->arc, err);
 
 	if (rc) {
 		return rc;
@@ -441,14 +441,14 @@ int coll_add(struct coll_sched *s, const struct coll_xfer *x, struct err *err)
 
 int coll_add_light(struct coll_sched *s, const struct coll_light *l, struct err *err)
 {
-	int rc = check_place(s, l->step, l->arc, err);
+	int rc = check_place(coll_physical(s), l->step, l->arc, err);
 
 	if (rc) {
 		return err_wrap(err, "light");
 	}
-	if (s->group || s->embedding) {
-		return err_set(err, WEFT_EUNSUPPORTED, "light of %s schedule: not supported",
-			       s->group ? "a compact" : "an embedded");
+	if (s->group) {
+		return err_set(err, WEFT_EUNSUPPORTED, "light of a compact schedule: not "
+			       "supported");
 	}
 	if (l->dir > 1) {
 		return err_set(err, WEFT_EINVAL,
@@ -736,11 +736,19 @@ struct coll_run coll_light_run(const struct coll_sched *s, int64_t from, int ste
 {
 	const struct coll_light *l = s->lights.v;
 	struct coll_run run = { from, 0 };
-	int64_t end = (int64_t)s->lights.n;
+	int64_t end = (int64_t)s->lights.n, behind = end;
 
-	while (run.first < end && place_key(l[run.first].step,
+	/* Near to what was found before, or anywhere. */
+	while (from > 0 && run.first < end && place_key(l[run.first].step,
 		l[run.first].arc) < place_key(step, arc)) {
 		run.first++;
+	}
+	while (from == 0 && run.first < behind) {
+		int64_t middle = run.first + (behind - run.first) / 2;
+		bool before = place_key(l[middle].step, l[middle].arc) < place_key(step, arc);
+
+		run.first = before ? middle + 1 : run.first;
+		behind = before ? behind : middle;
 	}
 	while (run.first + run.n < end && l[run.first + run.n].step == step &&
 	       l[run.first + run.n].arc == arc) {

@@ -72,7 +72,8 @@ struct coll_xfer {
 /* The light that carries an arc during a step of a ring schedule (empty on
  * switched fabrics, where arcs carry throughout). Several lights on an arc
  * in a step add up: its capacity in that step is their number times the
- * arc's own. */
+ * arc's own. Of an embedded schedule the arc is physical, and arcs that have light in no step carry
+ * throughout, as they are inside hosts: where there is a placement both ends are on one. */
 struct coll_light {
 	int32_t step, arc;
 	uint16_t channel;

@@ -158,18 +158,38 @@ static bool is_of(const struct coll_sched *s, int arc, int rank)
 	return a->src == rank || a->dst == rank;
 }
 
+/* [physical arcs] those that what the rank sends and receives goes over; the caller's. */
+static bool *carriers(const struct coll_sched *s, int rank)
+{
+	bool *carries = x_new((size_t)topo_m(coll_physical(s)) + 1, sizeof(*carries));
+
+	for (int a = 0; !s->embedding && a < topo_m(s->topo); a++) {
+		carries[a] = is_of(s, a, rank);
+	}
+	for (int64_t i = 0; s->embedding && i < coll_n_arc_routes(s); i++) {
+		struct coll_arc_route r = coll_arc_route(s, i);
+
+		for (int k = 0; is_of(s, r.arc, rank) && k < r.n; k++) {
+			carries[r.hops[k]] = true;
+		}
+	}
+	return carries;
+}
+
 static int copy_rows(const struct coll_sched *s, int rank, struct coll_sched *part, struct err *err)
 {
+	bool *carries = s->lights.n ? carriers(s, rank) : NULL;
 	int rc = 0;
 
 	for (size_t i = 0; i < s->xfers.n && !rc; i++) {
 		rc = add_at(s, &s->xfers.v[i], rank, part, err);
 	}
 	for (size_t i = 0; i < s->lights.n && !rc; i++) {
-		if (is_of(s, s->lights.v[i].arc, rank)) {
+		if (carries[s->lights.v[i].arc]) {
 			rc = coll_add_light(part, &s->lights.v[i], err);
 		}
 	}
+	free(carries);
 	return rc;
 }
 

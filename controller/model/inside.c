@@ -164,8 +164,8 @@ void build_inside(struct model_build *b, const char *object, const struct conf_v
 	if (!inside->node || !inside->ok || class->unsure) {
 		return;
 	}
-	if (n == 0) {
-		conf_error(b->r, inside->node->at, WEFT_EINVAL, "%s: inside without key 'ports'",
+	if (n == 0 && at->node) {
+		conf_error(b->r, at->node->at, WEFT_EINVAL, "%s: port-at without key 'ports'",
 			   object);
 		return;
 	}
@@ -176,6 +176,10 @@ void build_inside(struct model_build *b, const char *object, const struct conf_v
 		return;
 	}
 	class->ranks = topo_ranks(t);
+	if (n == 0) {
+		topo_free(t);	/* of a ring, which all ranks are at */
+		return;
+	}
 	node = conf_arena_alloc(&b->r->work, (size_t)n, sizeof(*node));
 	class->port_at = conf_arena_alloc(b->r->keep, (size_t)lanes, sizeof(*class->port_at));
 	if (at->node ? read_port_at(b, object, at->node, t, n, node)

@@ -217,16 +217,19 @@ static void check_order(struct model_build *b, const struct job_entry *e)
 	}
 }
 
-/* What is inside hosts is known to jobs on switches only. */
-static void check_one_rank_each(struct model_build *b, const struct job_entry *e)
+/* Light on a ring is planned for hosts that are alike. */
+static void check_ranks(struct model_build *b, const struct job_entry *e)
 {
-	for (int i = 0; i < e->job.n_hosts; i++) {
+	const struct model_host *first = &b->hosts.v[e->job.hosts[0]];
+
+	for (int i = 1; i < e->job.n_hosts; i++) {
 		const struct model_host *h = &b->hosts.v[e->job.hosts[i]];
 
-		if (h->inside) {
+		if (h->ranks != first->ranks) {
 			conf_error(b->r, place_of(e, JOB_NODES), WEFT_EUNSUPPORTED,
-				   "%s: nodes: host %s has ranks inside (%s): not supported on "
-				   "rings", e->object, h->name, h->inside);
+				   "%s: nodes: hosts %s and %s have %d and %d ranks inside: not "
+				   "supported on rings", e->object, first->name, h->name,
+				   first->ranks, h->ranks);
 			return;
 		}
 	}
@@ -238,7 +241,7 @@ static void check_ring_job(struct model_build *b, struct job_entry *e)
 	e->job.segment = e->v[JOB_SEGMENT].num;
 	if (e->ok) {
 		check_order(b, e);
-		check_one_rank_each(b, e);
+		check_ranks(b, e);
 	}
 }
 

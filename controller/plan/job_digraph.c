@@ -357,6 +357,76 @@ static void digraph_fini(struct job_digraph *d)
 	topo_free(d->t);
 }
 
+/* ---- on a ring ---- */
+
+/* Each host has its node of the ring, a switch, behind the nodes inside all hosts; its ranks are
+ * joined to it, last of their arcs and in their order. */
+static int join_ring(const struct job_digraph *d, const struct topo *outer, int64_t cap,
+		     int lights, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < d->job->n_hosts && !rc; i++) {
+		topo_set_node(d->t, d->nodes + i, TOPO_SWITCH, 0);
+		rc = add_inside(d, &d->hosts[i], d->t, err);
+		for (int r = 0; r < topo_ranks(d->hosts[i].inside) && !rc; r++) {
+			int rank = node_of(&d->hosts[i], r);
+
+			(void)((rc = topo_add_arc(d->t, rank, d->nodes + i, cap * lights, 0,
+						  err)) ||
+			       (rc = topo_add_arc(d->t, d->nodes + i, rank, cap * lights, 0,
+						  err)));
+		}
+	}
+	for (int a = 0; a < topo_m(outer) && !rc; a++) {
+		const struct topo_arc *arc = topo_arc(outer, a);
+
+		rc = topo_add_arc(d->t, d->nodes + arc->src, d->nodes + arc->dst, cap,
+				  arc->latency_ns, err);
+	}
+	topo_freeze(d->t);
+	return rc;
+}
+
+int plan_ring_digraph(const struct model_fabric *f, const struct plan_job *pj,
+		      const struct topo *outer, int64_t channel_bps, int lights,
+		      struct job_digraph **out, struct err *err)
+{
+	struct job_digraph *d = *out = x_new(1, sizeof(*d));
+	int rc = digraph_init(d, f, pj->job, err);
+
+	if (rc || (rc = topo_new(d->nodes + d->job->n_hosts, &d->t, err))) {
+		return rc;
+	}
+	find_unit(d, pj);
+	d->unit_bps = rat_gcd(d->unit_bps, channel_bps);
+	return join_ring(d, outer, channel_bps / d->unit_bps, lights, err);
+}
+
+const struct topo *plan_digraph_topo(const struct job_digraph *d, int64_t *unit_bps)
+{
+	*unit_bps = d->unit_bps;
+	return d->t;
+}
+
+const struct topo *plan_digraph_inside(const struct job_digraph *d, int place)
+{
+	return d->hosts[place].inside;
+}
+
+int plan_digraph_node(const struct job_digraph *d, int place, int node)
+{
+	return node < 0 ? d->nodes + place : node_of(&d->hosts[place], node);
+}
+
+void plan_digraph_free(struct job_digraph *d)
+{
+	if (d) {
+		digraph_fini(d);
+		free(d);
+	}
+}
+
 /* The digraph of the ranks; the circuits of pj are of its arcs then. */
 static int joined(const struct model_fabric *f, struct plan_job *pj, struct topo **out,
 		  int64_t *unit_bps, struct err *err)
@@ -515,7 +585,7 @@ static int see_ranks(const struct model_fabric *f, const struct plan_job *pj,
 	return rc;
 }
 
-static void name_schedule(struct coll_sched *s, const char *job, const char *fabric)
+void plan_name_schedule(struct coll_sched *s, const char *job, const char *fabric)
 {
 	struct buf name = { 0 };
 
@@ -546,7 +616,7 @@ int plan_embed(const struct model_fabric *f, const struct plan_job *pj, const st
 	if (rc == 0 && (rc = plan_copy_alive(whole, dropped, &inside.topo, err)) == 0 &&
 	    (rc = plan_make_inside(f, pj, seen, groups, &inside, out, algorithm, err)) ==
 		    0) {
-		name_schedule(*out, f->jobs[pj->job].name, f->name);
+		plan_name_schedule(*out, f->jobs[pj->job].name, f->name);
 	}
 	topo_free(inside.topo);
 	topo_free(seen);
@@ -606,8 +676,13 @@ static int place_nodes(const struct model_fabric *f, const struct plan_job *pj, 
 {
 	const struct model_job *job = &f->jobs[pj->job];
 	int *host = x_new((size_t)n, sizeof(*host));
+	int *at = x_new((size_t)f->n_hosts, sizeof(*at));	/* places on the ring */
 	int rc = 0;
 
+	for (int i = 0; pj->is_ring && i < job->n_hosts; i++) {
+		host[n - job->n_hosts + i] = job->hosts[i];
+		at[job->hosts[i]] = pj->share.at[i];
+	}
 	if (job->kind == MODEL_STEP) {
 		for (int i = 0; i < n; i++) {
 			host[i] = job->hosts[i / plan_ranks_each(job)];
@@ -618,7 +693,7 @@ static int place_nodes(const struct model_fabric *f, const struct plan_job *pj, 
 		for (int i = 0; i < n; i++) {
 			host[i] = f->ports[job->ports[i]].host;
 		}
-	} else {
+	} else if (!pj->is_ring) {
 		memcpy(host, job->hosts, (size_t)n * sizeof(*host));
 	}
 	for (int u = 0; u < n && !rc; u++) {
@@ -627,10 +702,11 @@ static int place_nodes(const struct model_fabric *f, const struct plan_job *pj, 
 		p->hosts[u] = h->name;
 		p->netns[u] = h->netns ? h->netns : (char *)"";
 		if (pj->is_ring) {
-			p->ring_nodes[u] = pj->share.at[u];
+			p->ring_nodes[u] = at[host[u]];
 		}
 	}
 	free(host);
+	free(at);
 	return rc;
 }
 

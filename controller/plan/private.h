@@ -132,6 +132,42 @@ int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj, const struct
  * the first of them. O(lights * (log parts + spans)). ring_faults.c */
 int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
 		    const struct ring_fault *dead, int n_dead, int *which);
+/* Where on the ring the light of the job's schedule begins or ends at a node of its digraph: of
+ * hosts with ranks inside these nodes are the last (plan_ring_digraph). */
+static inline int plan_ring_node(const struct model_job *job, const struct plan_job *pj, int node)
+{
+	return pj->share.at[node - (topo_n(coll_physical(pj->sched)) - job->n_hosts)];
+}
+
+/*
+ * Hosts with ranks inside: pj->ring, planned and written out for p as though each host were one
+ * rank, becomes that of their ranks, with its time. ring_servers.c has how. WEFT_EUNSUPPORTED,
+ * WEFT_ELIMIT: too many transfers; errors of coll_make.
+ */
+int plan_ring_servers(const struct plan_ctx *ctx, struct plan_job *pj,
+		      const struct optree_params *p, struct err *err);
+
+/*
+ * The insides of the hosts of a job on a ring, kind by kind; behind them a switch for each host,
+ * its node of the ring, to which its ranks are joined, each as wide as so many lights of
+ * channel_bps; and an arc for each of outer, in their order, as wide as one. The arcs inside come
+ * first at their nodes, in their order, and then those of the ranks in theirs. plan_digraph_free
+ * *out, also after an error. job_digraph.c
+ */
+struct job_digraph;
+int plan_ring_digraph(const struct model_fabric *f, const struct plan_job *pj,
+		      const struct topo *outer, int64_t channel_bps, int lights,
+		      struct job_digraph **out, struct err *err);
+void plan_digraph_free(struct job_digraph *d);
+/* It, and what of a rate its capacities count. */
+const struct topo *plan_digraph_topo(const struct job_digraph *d, int64_t *unit_bps);
+/* What is inside the i-th host of the job, and the number of a node of it, or (-1) of its switch on
+ * the ring. */
+const struct topo *plan_digraph_inside(const struct job_digraph *d, int i);
+int plan_digraph_node(const struct job_digraph *d, int i, int node);
+/* Names a schedule, and where it is embedded, for people. job_digraph.c */
+void plan_name_schedule(struct coll_sched *s, const char *job, const char *fabric);
+
 /* The device program of a planned ring job (owned by the caller). */
 int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 		      struct ring_program *out, struct err *err);

@@ -4,7 +4,8 @@
 usage: ring_replay.py SCHEDULE.json TRACE [FIRST_NODE...]
 
 TRACE is what the emulator said to `light` and then `step` for every step.
-FIRST_NODE...: the position of each rank on the ring (rank r at r without).
+FIRST_NODE...: the position of each rank on the ring (rank r at r without). Where
+hosts have ranks inside it is that of their host, and within hosts no light is needed.
 Fails unless every lightpath of the schedule was there, no other light was,
 and by it alone every node ends with all that its collective promises.
 """
@@ -35,7 +36,7 @@ def wanted_light(s, at):
     columns = s["lightpaths_columns"]
     for row in s["lightpaths"]:
         light = dict(zip(columns, row))
-        src, dst = s["arcs"][light["arc"]][:2]
+        src, dst = s.get("physical_arcs", s["arcs"])[light["arc"]][:2]
         want[light["step"], at[src], at[dst]] += 1
     return want
 
@@ -82,7 +83,7 @@ def replay(s, seen, at):
         before = [dict(h) for h in holds]
         for t in (t for t in rows if t["step"] == step):
             src, dst = s["arcs"][t["arc"]][:2]
-            if not seen[step, at[src], at[dst]]:
+            if at[src] != at[dst] and not seen[step, at[src], at[dst]]:
                 continue        # no light, nothing arrives
             for c in range(t["first"], t["last"] + 1):
                 key = t["origin"], t.get("dest", -1), c
@@ -97,6 +98,8 @@ def replay(s, seen, at):
 def main():
     s = json.load(open(sys.argv[1]))
     at = [int(a) for a in sys.argv[3:]] or list(range(s["nodes"]))
+    if "physical_arcs" in s:
+        at = s["placement"]["ring_nodes"]
     seen, stray = read_trace(sys.argv[2])
     if stray:
         sys.exit("light goes wrong: " + stray[0])

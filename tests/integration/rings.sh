@@ -89,4 +89,19 @@ expect 3 "a load that fails half way" weft apply -f "$T/two.yaml"
 control ring0 clear >/dev/null
 [[ $(control ring0 map | sort) == "$a" && $(touched b) == "$b" ]]
 tap "all as before, b untouched"
+
+# Servers of two ranks: light is that of hosts, and what is inside them needs none.
+ring_fabric "$T/servers.yaml" "$A" 'name: c, ring: ring0, collective: allreduce, size: 1MiB, channels: 4-7'
+sed -i 's/"n\[0-7\]" }/"n[0-7]", inside: "K(2)" }/' "$T/servers.yaml"
+expect 0 "hosts get ranks inside" weft apply -f "$T/servers.yaml"
+replay "all-gather of 16 ranks on 8 nodes" a
+replay "all-reduce of 16 ranks on 8 nodes" c
+[[ $(weft status --format json | jq -c '[.jobs[] | .ranks | length]') == '[16,16]' ]]
+tap "status has all ranks"
+{ echo dead:; echo '  - { ring: ring0, node: 3, direction: cw, fibre: 0, channel: 5 }'; } \
+	>>"$T/servers.yaml"
+expect 0 "a resonator that is not to be used" weft apply -f "$T/servers.yaml"
+replay "all-reduce without it" c
+! grep -q 'node 3 cw fibre 0 channel 5 ' "$T/c.trace"
+tap "no light there"
 finish

@@ -22,7 +22,8 @@
 
 /* A schedule's light against what has failed. */
 struct needs {
-	const struct plan_share *share;
+	const struct model_job *job;
+	const struct plan_job *pj;
 	int n_ring;
 	const struct ring_fault *dead;
 	int n_dead;
@@ -73,13 +74,13 @@ static void need_spans(struct needs *s, int from, int to, const struct ring_faul
  * the numbers of the ring instead of the job's. */
 static void need_light(struct needs *s, const struct topo_arc *arc, const struct coll_light *l)
 {
-	const struct plan_share *share = s->share;
 	const struct ring_fault at = {
 		.dir = l->dir,
 		.fibre = l->fibre,
-		.channel = (uint16_t)(share->window.first_channel + l->channel),
+		.channel = (uint16_t)(s->pj->share.window.first_channel + l->channel),
 	};
-	int from = share->at[arc->src], to = share->at[arc->dst];
+	int from = plan_ring_node(s->job, s->pj, arc->src);
+	int to = plan_ring_node(s->job, s->pj, arc->dst);
 
 	need_resonator(s, from, &at);
 	need_resonator(s, to, &at);
@@ -90,7 +91,7 @@ int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
 		    const struct ring_fault *dead, int n_dead, int *which)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
-	struct needs s = { &pj->share, ctx->fabric->devices[job->device].ring.n,
+	struct needs s = { job, pj, ctx->fabric->devices[job->device].ring.n,
 			   dead, n_dead, NULL, 0, 0 };
 	int64_t n;
 	const struct coll_light *l = coll_lights(pj->sched, &n);
@@ -105,7 +106,7 @@ int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
 		s.end_span++;
 	}
 	for (int64_t i = 0; i < n; i++) {
-		need_light(&s, topo_arc(coll_topo(pj->sched), l[i].arc), &l[i]);
+		need_light(&s, topo_arc(coll_physical(pj->sched), l[i].arc), &l[i]);
 	}
 	for (int i = n_dead - 1; i >= 0; i--) {
 		count += s.needed[i];

@@ -44,6 +44,16 @@ static bool has_overlap(const struct plan_ctx *ctx, int device)
 	}
 }
 
+/* What a host owns; in an all-to-all what all of its ranks have for all of another's. */
+static int64_t shard_bytes(const struct model_fabric *f, const struct model_job *job)
+{
+	int ranks = job->collective == COLL_ALLTOALL ? f->hosts[job->hosts[0]].ranks : 1;
+	__int128 all = (__int128)job->size_bytes * ranks + job->n_hosts - 1;
+
+	all /= job->n_hosts;
+	return all < INT64_MAX ? (int64_t)all : INT64_MAX;
+}
+
 /* Light passes the resonators of all channels, not just the job's. */
 static void fill_params(const struct plan_ctx *ctx, const struct plan_job *pj,
 			struct optree_params *p, struct rwa_loss *loss)
@@ -61,8 +71,7 @@ static void fill_params(const struct plan_ctx *ctx, const struct plan_job *pj,
 		.channels = share->window.channels,
 		.fibres = dev->ring.fibres,
 		.depth = job->depth,
-		.shard_bytes = (job->size_bytes + job->n_hosts - 1) /
-			       job->n_hosts,
+		.shard_bytes = shard_bytes(ctx->fabric, job),
 		.channel_bps = dev->channel_bps,
 		.alpha_ns = job->alpha_ns >= 0
 				    ? job->alpha_ns
@@ -82,8 +91,15 @@ static void fill_params(const struct plan_ctx *ctx, const struct plan_job *pj,
 }
 
 /* What a plan says of its job. */
-static int take_plan(struct plan_job *pj, struct err *err)
+static int take_plan(const struct plan_ctx *ctx, struct plan_job *pj,
+		     const struct optree_params *p, struct err *err)
 {
+	int rc = plan_host_with_ranks(ctx->fabric, &ctx->fabric->jobs[pj->job])
+			 ? plan_ring_servers(ctx, pj, p, err) : 0;
+
+	if (rc) {
+		return rc;
+	}
 	pj->algorithm = optree_algorithm_name(pj->ring.algorithm);
 	if (!pj->topology) {
 		pj->topology = x_dup("");
@@ -142,7 +158,7 @@ static int plan_around(const struct plan_ctx *ctx, struct plan_job *pj,
 	}
 	free(fibres);
 	free(at);
-	if (rc == 0 && (rc = take_plan(pj, err)) == 0) {
+	if (rc == 0 && (rc = take_plan(ctx, pj, &params, err)) == 0) {
 		keep_without(pj, dead, n_dead);
 	}
 	if (rc == 0 && plan_ring_needs(ctx, pj, dead, n_dead, &which)) {
@@ -172,7 +188,7 @@ int plan_ring_without(const struct plan_ctx *ctx, struct plan_job *pj,
 
 	fill_params(ctx, pj, &params, &loss);
 	if ((rc = make_plan(&params, job, &pj->ring, err)) == 0) {
-		rc = take_plan(pj, err);
+		rc = take_plan(ctx, pj, &params, err);
 	}
 	if (rc || n_dead == 0) {
 		return rc;
@@ -212,28 +228,28 @@ static int check_stays(const struct plan_job *pj, int n_ring,
 }
 
 /* What the resonators at both ends of a lightpath do. */
-static int set_ends(const struct plan_job *pj, int n_ring, const struct coll_light *l,
-		    struct ring_setting tune[2], struct err *err)
+static int set_ends(const struct model_job *job, const struct plan_job *pj, int n_ring,
+		    const struct coll_light *l, struct ring_setting tune[2], struct err *err)
 {
-	const struct topo_arc *arc = topo_arc(coll_topo(pj->sched), l->arc);
+	const struct topo_arc *arc = topo_arc(coll_physical(pj->sched), l->arc);
 
 	tune[0] = (struct ring_setting){
 		.step = (uint16_t)l->step,
-		.node = (uint16_t)pj->share.at[arc->src],
+		.node = (uint16_t)plan_ring_node(job, pj, arc->src),
 		.channel = (uint16_t)(pj->share.window.first_channel + l->channel),
 		.dir = l->dir,
 		.fibre = l->fibre,
 		.mode = RESONATOR_ADD,
 	};
 	tune[1] = tune[0];
-	tune[1].node = (uint16_t)pj->share.at[arc->dst];
+	tune[1].node = (uint16_t)plan_ring_node(job, pj, arc->dst);
 	tune[1].mode = RESONATOR_DROP;
 	return check_stays(pj, n_ring, arc, l->dir, err);
 }
 
 /* The settings that make the light of the schedule, packed a step at a time:
  * of all steps together there may be more than memory for them. */
-static int pack_steps(const struct plan_job *pj, int n_ring,
+static int pack_steps(const struct model_job *job, const struct plan_job *pj, int n_ring,
 		      struct ring_program_packer *packer, struct err *err)
 {
 	VEC(struct ring_setting) tunes = { 0 };
@@ -244,7 +260,7 @@ static int pack_steps(const struct plan_job *pj, int n_ring,
 	for (int step = 0; step < coll_steps(pj->sched) && !rc; step++) {
 		for (tunes.n = 0; i < n && l[i].step == step && !rc; i++) {
 			vec_reserve(&tunes, 2);
-			rc = set_ends(pj, n_ring, &l[i], tunes.v + tunes.n, err);
+			rc = set_ends(job, pj, n_ring, &l[i], tunes.v + tunes.n, err);
 			tunes.n += 2;
 		}
 		if (rc == 0) {
@@ -269,7 +285,7 @@ int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 	}
 	if (rc == 0 &&
 	    (rc = ring_program_packer_new(&pj->share.window, &ring, &packer, err)) == 0 &&
-	    (rc = pack_steps(pj, ring.nodes, packer, err)) == 0) {
+	    (rc = pack_steps(job, pj, ring.nodes, packer, err)) == 0) {
 		rc = ring_program_packer_end(packer, job->name, out, err);
 	}
 	ring_program_packer_free(packer);

@@ -136,18 +136,46 @@ static void test_retune_refused(void **state)
 	coll_free(s);
 }
 
-/* Light and routes are two ways to say what carries an arc. */
-static void test_not_embedded(void **state)
+/* A broadcast of 0 to 1 of K(2), embedded in itself with the second arc for both: light for this
+ * one in one step, as it says. */
+static void test_embedded(void **state)
 {
-	struct coll_sched *s = empty(COLL_BROADCAST, "Ring(4)", 1);
-	struct coll_light l = { .step = 0, .arc = 0 };
-	struct err err = { 0 };
+	struct coll_light l = { .step = 0, .arc = 2 };
+	const struct {
+		int step;	/* that of the light */
+		int lights;
+		int rc;
+	} cases[] = { { 0, 1, 0 }, { 0, 2, 0 }, { 1, 1, WEFT_EVERIFY } };
 
 	(void)state;
-	must(coll_set_physical(s, graph_of("Ring(4)"), COLL_ROUTING_EXPLICIT, 0, &err), &err);
-	assert_int_equal(coll_add_light(s, &l, &err), WEFT_EUNSUPPORTED);
-	assert_non_null(strstr(err.msg, "an embedded schedule"));
-	coll_free(s);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct coll_sched *s = empty(COLL_BROADCAST, "K(2)", 1);
+		struct coll_arc_route r = { 0, 1, (int32_t[]){ 1 }, 1 };
+		struct coll_report report;
+		struct err err = { 0 };
+
+		coll_report_init(&report);
+		must(coll_set_physical(s, graph_of("Multi(K(2),2)"), COLL_ROUTING_EXPLICIT, 4,
+				       &err), &err);
+		must(coll_add_route(s, &r, &err), &err);
+		for (int o = 0; o < 2; o++) {
+			must(coll_add(s, &(struct coll_xfer){ 0, 0, o, -1, 0, 0, COLL_OP_COPY },
+				      &err), &err);
+		}
+		l.arc = 4;
+		assert_int_equal(coll_add_light(s, &l, &err), WEFT_EINVAL);
+		err_clear(&err);
+		l = (struct coll_light){ .step = cases[i].step, .arc = 1 };
+		for (int k = 0; k < cases[i].lights; k++, l.channel++) {
+			must(coll_add_light(s, &l, &err), &err);
+		}
+		must(coll_finish(s, &err), &err);
+		assert_int_equal(coll_verify(s, &report, &err), cases[i].rc);
+		assert_true(cases[i].rc ||
+			    mpq_get_d(report.shard_times) == 2.0 / cases[i].lights);
+		coll_report_fini(&report);
+		coll_free(s);
+	}
 }
 
 int main(void)
@@ -157,7 +185,7 @@ int main(void)
 		cmocka_unit_test(test_what_changes),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_retune_refused),
-		cmocka_unit_test(test_not_embedded),
+		cmocka_unit_test(test_embedded),
 	};
 
 	return cmocka_run_group_tests_name("schedule/light", tests, NULL, NULL);
