@@ -9,9 +9,9 @@
  *	T(K) = the largest of (1) to (6)
  *
  * is a lower bound, and the least T(K) one of all schedules. D is the diameter, d the hops between
- * the nearest ranks where all are alike, else 1, N the ranks, p the most arcs out of a node, B the
- * bandwidth bound, and b = N * (time of the vector over an arc of capacity 1) / capacity of all
- * arcs.
+ * the nearest ranks (more than 2 only where all are alike), N the ranks, p the most arcs out of a
+ * node, B the bandwidth bound, and b = N * (time of the vector over an arc of capacity 1) /
+ * capacity of all arcs. Where ranks pass on no messages, K is at least the ranks that one comes by.
  *
  * (1) K (alpha + d hop + message) + max(B, V(K) b). The fullest arc of a step is on some route, and
  *     has at least the average load. Both B and V(K) b bound the sum of those over the steps.
@@ -54,11 +54,12 @@
  * away. A byte comes to v by a chain of messages, the first in step i, the last in step j.
  *
  * (5) Between neighbours K (alpha + hop + message) + P C / (C - 1), C = K / (D - 1) rounded up. v
- *     has D hops, which take D steps, so that of any D - 1 steps in a row a byte has left the root
- *     before them or comes to v after them: the others have P or more. So it is with each of the C
- *     that make up all steps. Else K (alpha + d hop + message) + P K / (K - 1 + 1 / (N - 1)): of
- *     any one step likewise, but for bytes that go from the root to v in that step, of which there
- *     are so many for one of N - 1 ranks on average.
+ *     has D hops, or D ranks to come by behind switches, which take D steps, so that of any D - 1
+ *     steps in a row a byte has left the root before them or comes to v after them: others have
+ *     P or more. So it is with each of the C that make up all steps. Else
+ *     K (alpha + d hop + message) + P K / (K - 1 + 1 / (N - 1)): of any one step likewise, but for
+ *     bytes that go from the root to v in that step, of which there are so many for one of N - 1
+ *     ranks on average.
  *
  * (6) K (alpha + message) + h hop + P (1 + (1 - s)^2 / (K - 1)), s = (2 + h hop / P) / n_h up to 1,
  *     of any h. Let F_k of the bytes to v leave the root in step k, G_k come to it. A byte sees
@@ -85,6 +86,8 @@
 struct bound_net {
 	int ranks;
 	int diameter;		/* hops from a source of data to the farthest rank that wants it */
+	int steps;		/* the fewest that there can be, 0: 1 */
+	int near;		/* d, the fewest hops of a message that ends at a rank, 0: 1 */
 	const int64_t *within;	/* [0 .. diameter] ranks within so many hops of that source, itself
 				 * counted, if it has something for all ranks; else NULL */
 	bool gathers;		/* it is where a reduce ends, to which those are the hops: (2) is

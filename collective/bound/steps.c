@@ -83,12 +83,13 @@ static double by_paths(const struct bound_steps *s, int steps, bool any)
 /* (5) less what steps take, of K steps or, INFINITY, of any number */
 static double root_volume(const struct bound_net *net, double port, double steps)
 {
+	int far = net->routed ? net->steps : net->diameter;
 	double parts = steps;
 
-	if (net->routed || net->diameter < 2) {
+	if (far < 2) {
 		return isinf(steps) ? port : port * steps / (steps - 1 + 1.0 / (net->ranks - 1));
 	}
-	parts = ceil(steps / (net->diameter - 1));
+	parts = ceil(steps / (far - 1));
 	return isinf(steps) ? port : parts > 1 ? port * parts / (parts - 1) : INFINITY;
 }
 
@@ -136,7 +137,7 @@ static void init(struct bound_steps *s)
 	const struct bound_net *net = s->net;
 
 	s->share = share_of(net, s->c);
-	s->near = 1;
+	s->near = net->near > 1 ? net->near : 1;
 	while (net->alike && s->near < net->diameter && net->within[s->near] == 1) {
 		s->near++;
 	}
@@ -163,7 +164,7 @@ double bound_time(const struct bound_net *net, const struct bound_cost *c)
 	}
 	init(&s);
 	least = time_of(&s, last, true);
-	for (int k = 1; k < last && k * step < least; k++) {
+	for (int k = net->steps > 1 ? net->steps : 1; k < last && k * step < least; k++) {
 		least = fmin(least, time_of(&s, k, false));
 	}
 	return least * (1 - SLACK);

@@ -244,6 +244,10 @@ struct coll_made {
 int coll_make(const struct coll_make_query *q, struct coll_made *out, struct err *err);
 void coll_made_fini(struct coll_made *m);
 
+/* An all-to-all's bound becomes that of a flow on its digraph where that is more, and is found
+ * with little work, as coll_make has it; of others it stays what coll_verify said. */
+void coll_raise_bound(const struct coll_sched *s, struct coll_report *r);
+
 /* The time that the fastest algorithm on coordinates takes (torus_choose), without its schedule and
  * but for rounding: what "auto" has beside the others. q has a cost. WEFT_EUNSUPPORTED: none. */
 int coll_make_torus_time(const struct coll_make_query *q, double *time_ns, struct err *err);

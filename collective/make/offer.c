@@ -38,16 +38,14 @@ void make_time_prediction(const struct coll_cost *cost, struct coll_prediction *
 /* What is left of a flow's bound, which is a sum of floating point: whole millionths of M/B. */
 #define FLOW_PARTS 1000000
 
-/* An all-to-all's bound is that of its flow where that is more: of any paths, in any number of
- * steps. Arcs are links there. Demands may have been rounded to chunks, so it is at most T_B. */
-static void take_flow_bound(const struct coll_make_query *q, struct coll_made *one)
+/* Of any paths, in any number of steps. Demands may have been rounded to chunks, so it is at most
+ * T_B. */
+void make_raise_bound(const struct coll_sched *s, double shards, struct coll_report *r)
 {
-	double bound = one->pairs.info.flow.bound * coll_ports(one->sched) /
-		       coll_ranks(one->sched) * FLOW_PARTS;
-	struct coll_report *r = &one->report;
+	double bound = shards * coll_ports(s) / coll_ranks(s) * FLOW_PARTS;
 	mpq_t least;
 
-	if (q->kind != COLL_ALLTOALL || q->fabric || bound < 1 || bound > 1e15) {
+	if (bound < 1 || bound > 1e15) {
 		return;
 	}
 	mpq_init(least);
@@ -85,8 +83,8 @@ static int measure(const struct coll_make_query *q, struct coll_made *one, struc
 			       one->algorithm->name);
 	}
 	rc = coll_verify(one->sched, &one->report, err);
-	if (rc == 0) {
-		take_flow_bound(q, one);
+	if (rc == 0 && q->kind == COLL_ALLTOALL) {
+		make_raise_bound(one->sched, one->pairs.info.flow.bound, &one->report);
 	}
 	if (rc || !q->cost) {
 		return rc;

@@ -23,6 +23,9 @@ typedef int make_predict_fn(const struct coll_make_query *q, struct coll_predict
 			    struct err *err);
 make_predict_fn make_predict_bfb, make_predict_one_shot, make_predict_trees, make_predict_torus;
 
+/* The bound of an all-to-all, where what a flow needs at least is more: so many shards over an arc
+ * of capacity 1. */
+void make_raise_bound(const struct coll_sched *s, double shards, struct coll_report *r);
 /* coll_ports of schedules on it. */
 int make_ports(const struct topo *t);
 /* out->time_ns of its steps and T_B; 0 without a cost. */

@@ -161,38 +161,41 @@ static int64_t min_latency(const struct topo *t)
 	return least == INT64_MAX ? 0 : least;
 }
 
-/* The largest distance from the nodes where data starts to the ranks that want it,
- * -1 when one cannot be reached, and such a node. */
-static int farthest(const struct coll_sched *s, int *hops, int *from, struct err *err)
+/* hops -1 when a rank cannot be reached. steps: of messages that end at each rank on their way. */
+static int farthest(const struct coll_sched *s, struct coll_far *far, struct err *err)
 {
+	static const struct coll_hop_class into_ranks = { .cap = INT64_MAX, .ranks = true };
 	bool towards = s->kind == COLL_REDUCE || s->kind == COLL_GATHER;
 	const struct topo *t = coll_physical(s);
 	const struct topo_group *g = coll_pair_symmetry(s);
 	int32_t *dist = x_alloc((size_t)topo_n(t), sizeof(*dist));
+	int32_t *steps = x_alloc((size_t)topo_n(t), sizeof(*steps));
 	struct topo *back = NULL;
 	int rc = 0;
 
-	*hops = 0;
-	*from = s->root;
+	*far = (struct coll_far){ .from = s->root };
 	if (towards) {
 		rc = topo_transpose(t, &back, NULL, err);
 	}
-	for (int u = 0; u < s->ranks && !rc && *hops >= 0; u++) {
+	for (int u = 0; u < s->ranks && !rc && far->hops >= 0; u++) {
 		if (coll_has_root(s->kind) ? u != s->root : topo_group_first(g, u) != u) {
 			continue;
 		}
 		topo_bfs(towards ? back : t, u, dist);
-		for (int v = 0; v < s->ranks && *hops >= 0; v++) {
+		coll_count_arcs(towards ? back : t, u, &into_ranks, steps);
+		for (int v = 0; v < s->ranks && far->hops >= 0; v++) {
 			if (s->demands && coll_chunks_of(s, u, v) == 0) {
 				continue;
 			}
-			if (dist[v] < 0 || dist[v] > *hops) {
-				*hops = dist[v];
-				*from = u;
+			if (dist[v] < 0 || dist[v] > far->hops) {
+				far->hops = dist[v];
+				far->from = u;
 			}
+			far->steps = steps[v] > far->steps ? steps[v] : far->steps;
 		}
 	}
 	topo_free(back);
+	free(steps);
 	free(dist);
 	return rc;
 }
@@ -257,7 +260,8 @@ bool coll_may_route(const struct coll_sched *s, const struct coll_cost *c)
 }
 
 /* Over neighbours every hop of the farthest takes a step, and every step at least
- * one hop beside its load. Over routes one step may do, and where steps overlap the load of
+ * one hop beside its load. Over routes so many steps may do as lead from rank to rank, or one
+ * where ranks pass on messages, and where steps overlap the load of
  * one arc may pass while other arcs take the hops: then it is the hops of the
  * farthest or the load, whichever takes longer, and what few steps cost (coll_steps_bound), as it
  * is for broadcasts and reduces over neighbours, too. */
@@ -267,25 +271,28 @@ static int min_time(const struct coll_sched *s, const struct coll_report *r,
 	mpq_t volume, none, fixed;
 	int64_t far_ns = 0, steps_ns = 0;
 	bool routed = coll_may_route(s, c), few = routed || c->steps_overlap;
-	int hops = -1, from, rc = farthest(s, &hops, &from, err);
+	struct coll_far far;
+	int hops, rc = farthest(s, &far, err);
 
 	if (rc) {
 		return rc;
 	}
-	if (hops < 0) {
+	if (far.hops < 0) {
 		return err_set(err, WEFT_EINFEASIBLE, "the digraph does not connect all ranks");
 	}
+	far.steps = !routed ? far.hops : c->forwards || coll_through_ranks(s) ? far.hops > 0
+									      : far.steps;
+	hops = !few ? far.hops : c->steps_overlap ? far.hops > 0 : far.steps;
 	mpq_inits(volume, none, fixed, NULL);
 	mpq_set(volume, r->bandwidth_bound);
 	coll_scale(volume, 1, s->ports);
 	if (few || s->kind == COLL_BROADCAST || s->kind == COLL_REDUCE) {
-		rc = coll_steps_bound(s, hops, from, min_latency(coll_physical(s)), volume, c,
-				      &steps_ns, err);
+		rc = coll_steps_bound(s, &far, min_latency(coll_physical(s)), volume, c, &steps_ns,
+				      err);
 	}
 	if (!rc && few) {
-		latency_bound(s, c, routed ? hops > 0 : hops, hops, fixed);
+		latency_bound(s, c, far.steps, far.hops, fixed);
 		rc = add_up(fixed, none, c, &far_ns, err);
-		hops = hops > 0;
 	}
 	latency_bound(s, c, hops, hops, fixed);
 	if (!rc) {

@@ -387,6 +387,8 @@ static void add_arcs(const struct coll_sched *s, struct bound_net *net)
 
 		if (arc->src != arc->dst) {
 			net->capacity += (double)arc->cap;
+			net->near = arc->src < topo_holders(t) && arc->dst < topo_holders(t)
+					    ? 1 : net->near;
 			port[far] += far != s->root ? arc->cap : 0;
 			port[near] += near == s->root ? arc->cap : 0;
 		}
@@ -397,12 +399,13 @@ static void add_arcs(const struct coll_sched *s, struct bound_net *net)
 	free(port);
 }
 
-int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t latency_ns,
+int coll_steps_bound(const struct coll_sched *s, const struct coll_far *far, int64_t latency_ns,
 		     const mpq_t volume, const struct coll_cost *c, int64_t *ns, struct err *err)
 {
 	bool helped = coll_switches_can(coll_physical(s), TOPO_CAN_COPY | TOPO_CAN_REDUCE);
 	struct bound_net net = {
-		.ranks = s->ranks, .diameter = hops, .gathers = s->kind == COLL_REDUCE,
+		.ranks = s->ranks, .diameter = far->hops, .steps = far->steps, .near = 2,
+		.gathers = s->kind == COLL_REDUCE,
 		.whole = (s->kind == COLL_BROADCAST || s->kind == COLL_REDUCE) && !helped,
 		.routed = coll_may_route(s, c),
 	};
@@ -416,14 +419,14 @@ int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t lat
 	int rc = 0;
 
 	*ns = 0;
-	if (s->lights.n > 0 || hops == 0) {
+	if (s->lights.n > 0 || far->hops == 0) {
 		return 0;
 	}
 	cost.load = mpq_get_d(volume) * cost.vector;
 	add_arcs(s, &net);
 	/* What counts messages, or volume by them, does not hold where switches copy. */
 	if (s->kind != COLL_GATHER && !s->demands && !helped) {
-		rc = count_within(s, from, net.gathers, hops, &within, err);
+		rc = count_within(s, far->from, net.gathers, far->hops, &within, err);
 	}
 	if (!rc && s->kind == COLL_ALLREDUCE && !helped) {
 		rc = are_alike(s, &net.alike, err);

@@ -66,13 +66,27 @@ void coll_node_bound(enum coll_kind kind, const struct topo *t, mpq_t bound);
 
 /* Messages may pass through other nodes: they have routes, or ranks forward. O(1). */
 bool coll_may_route(const struct coll_sched *s, const struct coll_cost *c);
+/* The most hops from where data starts to a rank that wants it, from such a node; and the fewest
+ * steps in which a message can go so far, as another may: in one where ranks pass on messages, else
+ * from rank to rank. */
+struct coll_far {
+	int hops, from, steps;
+};
 /* bound_time() of collective/bound/bound.h for an embedded schedule, a broadcast or a reduce;
- * bound_time_overlapped() where steps overlap, in whole ns: 0 with light. from:
- * a node with a rank so many hops away that wants its data; volume: the bandwidth bound, in vectors
- * per unit of capacity. WEFT_ELIMIT. O(m) beside it, and of topo_group_find. */
-int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t latency_ns,
+ * bound_time_overlapped() where steps overlap, in whole ns: 0 with light. volume: the bandwidth
+ * bound, in vectors per unit of capacity. WEFT_ELIMIT. O(m) beside it, and of topo_group_find. */
+int coll_steps_bound(const struct coll_sched *s, const struct coll_far *far, int64_t latency_ns,
 		     const mpq_t volume, const struct coll_cost *c, int64_t *ns, struct err *err);
 
+/* Arcs that are counted: all up to a capacity, or those of them between two switches, or into
+ * ranks. */
+struct coll_hop_class {
+	int64_t cap;
+	bool switches, ranks;
+};
+/* dist[node]: the least number of counted arcs on paths from u, -1: there are none. O(n + m). */
+void coll_count_arcs(const struct topo *t, int u, const struct coll_hop_class *class,
+		     int32_t *dist);
 
 /* The least common multiple of the capacities: a chunk on an arc takes scale /
  * capacity units of time, all whole. WEFT_ELIMIT above 2^31. */

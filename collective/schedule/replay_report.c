@@ -24,22 +24,16 @@ void coll_scale(mpq_t q, int64_t num, int64_t den)
 	mpq_clear(f);
 }
 
-/* Arcs that are counted: all up to a capacity, or those of them between two switches. */
-struct hop_class {
-	int64_t cap;
-	bool switches;
-};
-
 static bool is_counted(const struct topo *t, const struct topo_arc *arc,
-		       const struct hop_class *class)
+		       const struct coll_hop_class *class)
 {
 	return arc->cap <= class->cap && arc->src != arc->dst &&
+	       (!class->ranks || arc->dst < topo_ranks(t)) &&
 	       (!class->switches || (topo_node_kind(t, arc->src) == TOPO_SWITCH &&
 				     topo_node_kind(t, arc->dst) == TOPO_SWITCH));
 }
 
-/* dist[node]: the least number of counted arcs on paths from u, -1: there are none. O(n + m). */
-static void count_arcs(const struct topo *t, int u, const struct hop_class *class, int32_t *dist)
+void coll_count_arcs(const struct topo *t, int u, const struct coll_hop_class *class, int32_t *dist)
 {
 	VEC(int32_t) at[2] = { { 0 } };
 
@@ -69,8 +63,8 @@ static void count_arcs(const struct topo *t, int u, const struct hop_class *clas
 
 /* Sum of the distances between all pairs of ranks; with demands, times the chunks. class: in arcs
  * of it, NULL: in all. */
-static int total_distance(const struct coll_sched *s, const struct hop_class *class, int64_t *sum,
-			  struct err *err)
+static int total_distance(const struct coll_sched *s, const struct coll_hop_class *class,
+			  int64_t *sum, struct err *err)
 {
 	const struct topo *t = coll_physical(s);
 	const struct topo_group *g = coll_pair_symmetry(s);
@@ -82,7 +76,7 @@ static int total_distance(const struct coll_sched *s, const struct hop_class *cl
 			continue;
 		}
 		if (class) {
-			count_arcs(t, u, class, dist);
+			coll_count_arcs(t, u, class, dist);
 		} else {
 			topo_bfs(t, u, dist);
 		}
@@ -117,7 +111,7 @@ static int64_t total_capacity(const struct coll_sched *s)
 	return s->lights.n == 0 && (caps < ports || s->ranks < topo_n(t)) ? caps : ports;
 }
 
-static int64_t class_capacity(const struct topo *t, const struct hop_class *class)
+static int64_t class_capacity(const struct topo *t, const struct coll_hop_class *class)
 {
 	int64_t caps = 0;
 
@@ -129,8 +123,8 @@ static int64_t class_capacity(const struct topo *t, const struct hop_class *clas
 
 /* Every hop of every shard takes capacity: hops / capacity shard times. Of all arcs, or (class) of
  * those, which others do not relieve. */
-static int raise_by_hops(const struct coll_sched *s, const struct hop_class *class, mpq_t bound,
-			 struct err *err)
+static int raise_by_hops(const struct coll_sched *s, const struct coll_hop_class *class,
+			 mpq_t bound, struct err *err)
 {
 	int64_t hops = 0;
 	int64_t cap = class ? class_capacity(coll_physical(s), class) : total_capacity(s);
@@ -159,7 +153,7 @@ static int raise_by_hops(const struct coll_sched *s, const struct hop_class *cla
 static int distance_bound(const struct coll_sched *s, mpq_t bound, struct err *err)
 {
 	const struct topo *t = coll_physical(s);
-	struct hop_class class = { 0 };
+	struct coll_hop_class class = { 0 };
 	int rc = s->ranks < 2 || (s->lights.n && s->embedding) ? 0
 							       : raise_by_hops(s, NULL, bound, err);
 

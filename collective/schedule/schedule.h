@@ -397,7 +397,8 @@ struct coll_cost coll_cost_of(struct coll_cost given);
  * digraph with these parameters: as many steps as the largest distance that
  * must be covered, each with alpha, a hop, a message and the smallest latency of an arc, and
  * the bandwidth bound; embedded, or where nodes forward, and of broadcasts and reduces, the
- * least over all numbers of steps of what these need together
+ * least over all numbers of steps, as many as messages from rank to rank need at least, or any
+ * where ranks pass them on, of what these need together
  * (collective/bound/bound.h, which proves it); where steps overlap, as many over that
  * distance, then one, with what first messages load (also there), or one with
  * the bandwidth bound. WEFT_EINVAL (negative times or size, link_bps < 1),

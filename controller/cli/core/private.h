@@ -144,6 +144,8 @@ int cli_best_rate(struct cli *c, struct err *err);
 /* What every command prints of a schedule: collective, topology, nodes,
  * chunks, ports, root where there is one, steps. */
 void cli_out_schedule(struct out *o, const struct coll_sched *s);
+/* coll_verify(), with the best bound of an all-to-all (coll_raise_bound). */
+int cli_replay(const struct coll_sched *s, struct coll_report *r, struct err *err);
 /* What coll_verify() measured: transfers, chunk_hops, bandwidth_factor and
  * bandwidth_bound (T_B in units of M/B, as fractions "p/q"),
  * bandwidth_optimal. */

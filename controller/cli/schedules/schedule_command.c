@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/make/make.h"
 #include "collective/tree/tree.h"
 #include "controller/cli/core/private.h"
 #include "controller/cli/schedules/programs.h"
@@ -49,6 +50,16 @@ void cli_out_schedule(struct out *o, const struct coll_sched *s)
 	if (coll_group(s)) {
 		out_int(o, "group_order", topo_group_order(coll_group(s)));
 	}
+}
+
+int cli_replay(const struct coll_sched *s, struct coll_report *r, struct err *err)
+{
+	int rc = coll_verify(s, r, err);
+
+	if (rc == 0) {
+		coll_raise_bound(s, r);
+	}
+	return rc;
 }
 
 void cli_out_replay(struct out *o, const struct coll_report *r)
@@ -191,7 +202,7 @@ int cmd_schedule_cost(struct cli *c, struct err *err)
 	coll_report_init(&rep);
 	if (r || (r = cli_read_cost(c, s, 0, &cost, err)) ||
 	    (r = cli_opt_unit(c, "retune", UNIT_NS, &cost.retune_ns, err)) ||
-	    (r = coll_verify(s, &rep, err))) {
+	    (r = cli_replay(s, &rep, err))) {
 		goto out;
 	}
 	o = out_new(c->format);
@@ -223,7 +234,7 @@ int cmd_schedule_verify(struct cli *c, struct err *err)
 		return r;
 	}
 	coll_report_init(&rep);
-	bad = coll_verify(s, &rep, &fault);
+	bad = cli_replay(s, &rep, &fault);
 	if (bad && bad != WEFT_EVERIFY) {
 		*err = fault;
 		r = bad;

@@ -119,7 +119,7 @@ int cmd_schedule_simulate(struct cli *c, struct err *err)
 
 	coll_report_init(&rep);
 	if (r || (r = cli_load_schedule(c, &s, err)) || (r = read_options(c, s, &opt, err)) ||
-	    (r = coll_verify(s, &rep, err)) ||
+	    (r = cli_replay(s, &rep, err)) ||
 	    (r = coll_time(s, &rep, &opt.cost, &planned_ns, &bound_ns, err)) ||
 	    (r = run(c, s, &opt, &sim, err))) {
 		goto out;
