@@ -85,7 +85,7 @@ if mine; then
 			OMPI_MCA_btl_tcp_eager_limit=128 run compact.pb 1MiB
 	tap "without eager messages, and by TCP"
 	echo 'localhost slots=8' >hosts
-	OMPI_MCA_mpi_yield_when_idle=1 run compact.pb 4096B --hosts hosts
+	run compact.pb 4096B --hosts hosts
 	tap "on the hosts of a file"
 	# A name service that takes questions and says nothing.
 	printf 'no-such-host\n' >hosts
