@@ -628,7 +628,7 @@ PLAIN_TESTS := apply/test_joint apply/test_recover bfb/test_steady embedding/tes
 	mesh/test_ring_mesh msccl/test_every_size msccl/test_lower \
 	mscclpp/test_every_plan optree/test_broadcast optree/test_compose optree/test_grouped \
 	optree/test_retune optree/test_simulate plan/test_choice plan/test_fits plan/test_job_digraph \
-	plan/test_job_ports plan/test_ring_servers plan/test_servers plan/test_trunks \
+	plan/test_job_ports plan/test_ring_servers plan/test_servers plan/test_slices plan/test_trunks \
 	reconfigure/test_orders \
 	reconfigure/test_reconfigure ring/test_ring store/test_faults torus/test_make torus/test_times \
 	tree/test_stagger workload/test_call_lights workload/test_gaps workload/test_plans

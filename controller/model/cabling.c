@@ -497,6 +497,16 @@ static void join_all(struct fibre_entry *e, const struct names *from, const stru
 	}
 }
 
+void build_join(struct model_build *b, const char *object, const struct names *from,
+		const struct names *to)
+{
+	struct fibre_entry e = { .b = b };
+
+	snprintf(e.object, sizeof(e.object), "%s", object);
+	join_all(&e, from, to);
+	report_faults(&e);
+}
+
 /* One channel for each pair of ends. */
 static bool read_filters(struct fibre_entry *e, const struct conf_value *v, int pairs)
 {

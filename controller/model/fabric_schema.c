@@ -72,6 +72,21 @@ static const struct conf_key host_keys[] = {
 				    "only where a job's algorithm needs that" },
 };
 
+static const struct conf_key cube_keys[] = {
+	[CUBE_NAME] = { "name", CONF_NAMES, .required = true,
+			.help = "names of cubes, such as cube[00-63]" },
+	[CUBE_SIZE] = { "size", CONF_TEXT, .def = "4x4x4",
+			.help = "chips along x, y and z, such as 4x4x4" },
+	[CUBE_RATE] = { "rate", CONF_QUANTITY, .required = true, .unit = UNIT_BPS, .min = 1,
+			.max = INT64_MAX, .help = "bit rate of each link between two chips" },
+	[CUBE_SWITCHES] = { "switches", CONF_NAMES,
+			    .help = "one for each position on the faces of x, y and z, such as "
+				    "ocs-x[00-15],ocs-y[00-15],ocs-z[00-15]; without it `fibres` "
+				    "join them" },
+	[CUBE_REACTIVATION] = { "reactivation", CONF_QUANTITY, .unit = UNIT_NS, .max = NS_PER_HOUR,
+				.def = "5.67s", .help = "as of hosts" },
+};
+
 /* enum model_external less one. */
 static const char *const external_policies[] = { "report", "restore", NULL };
 
@@ -256,6 +271,12 @@ static const struct conf_key job_keys[] = {
 				"by-collective" },
 	[JOB_MAX_CHANGES] = { "changes-at-most", CONF_INT, .max = INT32_MAX,
 			       .help = "changes of light in a step" },
+	[JOB_SHAPE] = { "shape", CONF_ANY,
+			.help = "chips along x, y and z of a slice of cubes, such as 8x8x16" },
+	[JOB_TWIST] = { "twist", CONF_BOOL, .def = "false",
+			.help = "a twisted torus, of k x k x 2k or k x 2k x 2k chips" },
+	[JOB_SPARES] = { "spares", CONF_INT, .max = MODEL_MAX_HOSTS, .def = "0",
+			 .help = "so many of the cubes stand by for those that fail" },
 	[JOB_SEGMENT] = { "segment", CONF_BOOL, .def = "false",
 			  .help = "light stays between the first and the last "
 				  "node" },
@@ -354,8 +375,10 @@ static const struct conf_key fabric_keys[] = {
 	[FABRIC_WEFT] = { "weft", CONF_INT, .required = true, .min = MODEL_FORMAT_VERSION,
 			  .max = MODEL_FORMAT_VERSION, .help = "version of this format: 1" },
 	[FABRIC_NAME] = { "fabric", CONF_NAME, .required = true, .help = "the fabric's name" },
-	[FABRIC_HOSTS] = { "hosts", CONF_ENTRIES, .required = true, .section = &section_host,
+	[FABRIC_HOSTS] = { "hosts", CONF_ENTRIES, .section = &section_host,
 			   .help = "machines with optical ports" },
+	[FABRIC_CUBES] = { "cubes", CONF_ENTRIES, .section = &section_cube,
+			   .help = "hosts that are cubes of chips, with ports on six faces" },
 	[FABRIC_SWITCHES] = { "switches", CONF_ENTRIES, .section = &section_switch,
 			      .help = "optical circuit switches" },
 	[FABRIC_PANELS] = { "panels", CONF_ENTRIES, .section = &section_panel,
@@ -376,6 +399,7 @@ static const struct conf_key fabric_keys[] = {
 
 const struct conf_section section_fabric = SECTION("fabric", fabric_keys);
 const struct conf_section section_host = SECTION("host", host_keys);
+const struct conf_section section_cube = SECTION("cubes", cube_keys);
 const struct conf_section section_switch = SECTION("switch", switch_keys);
 const struct conf_section section_panel = SECTION("panel", panel_keys);
 const struct conf_section section_ring = SECTION("ring", ring_keys);
@@ -387,7 +411,7 @@ const struct conf_section section_changes = SECTION("changes", changes_keys);
 const struct conf_section section_dead = SECTION("dead part", dead_keys);
 
 const struct conf_section *const schema_sections[] = {
-	&section_fabric, &section_host, &section_switch,
+	&section_fabric, &section_host, &section_cube, &section_switch,
 	&section_panel,  &section_ring, &section_loss,
 	&section_fibre,  &section_job,  &section_step_collective,
 	&section_step_part, &section_circuit,

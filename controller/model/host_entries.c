@@ -254,7 +254,7 @@ static char **read_labels(struct model_build *b, const char *object, const struc
 /* An entry of hosts: one class, and as many hosts as its names expand to. If
  * names cannot be read or do not fit, hosts_unsure keeps later parts from
  * calling them unknown. */
-static void add_entry(struct model_build *b, const struct conf_node *entry, int nth)
+void build_host(struct model_build *b, const struct conf_node *entry, int nth)
 {
 	struct conf_value v[CONF_MAX_KEYS];
 	struct host_class class = { 0 };
@@ -321,15 +321,21 @@ void build_hosts(struct model_build *b, const struct conf_value *root)
 {
 	const struct conf_value *list = &root[FABRIC_HOSTS];
 
-	if (!list->ok) {
+	if (list->node && !list->ok) {
 		b->hosts_unsure = true;
 		return;
 	}
-	if (list->node->n == 0) {
+	build_cubes(b, root);
+	if (!list->node && !root[FABRIC_CUBES].node) {
+		err_hint(conf_error(b->r, (struct conf_place){ 1, 1 }, WEFT_EINVAL,
+				    "fabric: key 'hosts' is missing"), "hosts: %s",
+			 section_fabric.keys[FABRIC_HOSTS].help);
+		b->hosts_unsure = true;
+	} else if (list->node && list->node->n == 0) {
 		conf_error(b->r, list->node->at, WEFT_EINVAL, "fabric: hosts: the list is empty");
 		b->hosts_unsure = true;
 	}
-	build_each(b, list, add_entry);
+	build_each(b, list, build_host);
 	check_labels(b);
 	b->tx_at = conf_arena_alloc(&b->r->tree, b->ports.n, sizeof(*b->tx_at));
 	b->rx_at = conf_arena_alloc(&b->r->tree, b->ports.n, sizeof(*b->rx_at));

@@ -124,7 +124,7 @@ static void find_hosts(struct model_build *b, struct job_entry *e)
 	} else if (e->v[JOB_NODES].ok) {
 		take_named(b, e);
 	}
-	if (e->ok && e->job.n_hosts < 2) {
+	if (e->ok && e->job.n_hosts < (e->v[JOB_SHAPE].node ? 1 : 2)) {
 		conf_error(b->r, place_of(e, JOB_NODES), WEFT_EINVAL,
 			   "%s: nodes: a collective needs at least two hosts", e->object);
 		e->ok = false;
@@ -639,6 +639,7 @@ void build_job(struct model_build *b, const struct conf_node *node, int nth)
 	read_collective(b, e);
 	read_rest(b, e);
 	check_where(b, e);
+	build_slice(b, e);
 	add_job(b, e);
 	/* A job without a good name still holds its hosts and ring. */
 	if (!e->job.name) {

@@ -70,6 +70,26 @@ static void report_faults(struct model_build *b, const struct job_entry *e,
 	}
 }
 
+/* A slice has all ports of its cubes. */
+static bool take_cubes(struct model_build *b, const struct job_entry *e)
+{
+	struct port_faults x = { 0 };
+
+	for (int i = 0; i < e->job.n_hosts; i++) {
+		const struct model_host *h = &b->hosts.v[e->job.hosts[i]];
+
+		for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+			if (is_free(&b->ports.v[p])) {
+				take(b, e, p);
+			} else if (x.taken++ == 0) {
+				x.port = p;
+			}
+		}
+	}
+	report_faults(b, e, &x);
+	return x.taken == 0;
+}
+
 /* All ports that the job names, of each of its hosts. */
 static bool take_named(struct model_build *b, const struct job_entry *e)
 {
@@ -383,7 +403,11 @@ static void settle(struct model_build *b, struct job_entry *e, bool has_ports)
 {
 	if (has_ports) {
 		check_fibred(b, e, e->index);
-		build_topology(b, e);
+		if (e->job.shape[0]) {
+			build_slice_fibres(b, e);
+		} else {
+			build_topology(b, e);
+		}
 	}
 }
 
@@ -394,7 +418,9 @@ void build_ports(struct model_build *b)
 	struct job_entry **numbers = conf_arena_alloc(&b->r->tree, n, sizeof(*numbers));
 
 	for (size_t i = 0; i < n; i++) {
-		if (v[i]->ports) {
+		if (v[i]->job.shape[0]) {
+			settle(b, v[i], take_cubes(b, v[i]));
+		} else if (v[i]->ports) {
 			settle(b, v[i], take_named(b, v[i]));
 		} else if (v[i]->n_ports > 0) {
 			numbers[counted++] = v[i];
@@ -412,7 +438,7 @@ void build_ports(struct model_build *b)
 		conf_arena_fini(&b->r->work);
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (!v[i]->ports && v[i]->n_ports == 0) {
+		if (!v[i]->ports && v[i]->n_ports == 0 && !v[i]->job.shape[0]) {
 			settle(b, v[i], take_rest(b, v[i]));
 		}
 	}

@@ -255,6 +255,7 @@ static void build_all(struct model_build *b, const struct conf_node *root)
 	check_drivers(b);
 	build_check_hosts(b);
 	build_fibres(b, v);
+	build_cube_fibres(b);
 	build_dead(b, v);
 	build_jobs(b, v);
 	build_circuits(b, v);
@@ -285,6 +286,7 @@ static void build_fini(struct model_build *b)
 		strmap_fini(&b->classes.v[i].laned);
 	}
 	strmap_fini(&b->circuits);
+	vec_fini(&b->cubes);
 	vec_fini(&b->entries);
 	vec_fini(&b->links);
 	vec_fini(&b->marks);

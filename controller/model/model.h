@@ -65,6 +65,7 @@ struct model_host {
 	int *port_at;			/* [n_ports] the node of it that has each;
 					 * NULL: one rank has all */
 	int ranks;			/* terminals inside, 1 without */
+	int side[3];			/* chips along x, y and z of a cube; 0: it is none */
 	enum model_forwards forwards;
 	/* Power of its transmitters, and what its receivers need and stand;
 	 * meaningless unless given. */
@@ -188,6 +189,11 @@ struct model_job {
 	int n_hosts;
 	int *hosts;		/* rank r runs on hosts[r]; where hosts have an
 				 * inside, node r of `topology` is hosts[r] */
+	int shape[3];		/* of a slice: chips along x, y and z; 0: it is none. Its topology
+				 * is the torus of its chips, ranks in the order of coordinates,
+				 * and its hosts are cubes, of which the plan says where each is */
+	int twist[3];		/* chips: leaving x moves y and z, leaving y moves z */
+	int spares;		/* of the hosts: so many are in use only for others that fail */
 	int device;		/* the ring it runs on, or -1: on switches */
 	int64_t size_bytes;	/* M, the whole vector */
 	char *algorithm;	/* as it was said: "auto", of a ring "composed", "grouped",
@@ -263,7 +269,8 @@ struct model_request {
 	char *nodes;		/* hosts in the order of ranks, "a b c" */
 	char *collective;	/* its name; of a training step its keys as in a job of the
 				 * text, as YAML (model_check_step) */
-	char *topology, *algorithm;
+	char *topology, *algorithm;	/* topology of a slice: "shape 8x8x16", " twist", and
+				 * " 1" for a spare */
 	char *ring;		/* "": on switches */
 	char *ports;		/* of each host: names, "p0 p1", in front of digits
 				 * a space, " 2", or a number and those
@@ -396,6 +403,15 @@ const char *model_inside_expr(const char *inside);
  * itself where it is one. Of port k that is there the k-th is meant, from the first again after the
  * last, unless all share it. Returns how many, at least 1. O(nodes + arcs). */
 int model_nearest_ranks(const struct topo *inside, int node, int32_t *near);
+/* Cubes: their ports are those of the faces +x, -x, +y, -y, +z, -z, of each by its two other
+ * coordinates. Ports of a face of an axis; of a port there the number within its host, and the
+ * chip that has it. O(1). */
+int model_face_ports(const int side[3], int axis);
+int model_face_port(const int side[3], int axis, bool minus, int position);
+void model_face_chip(const int side[3], int axis, bool minus, int position, int at[3]);
+/* The twist of a shape of k x k x 2k or k x 2k x 2k chips, as in model_job. WEFT_EINVAL: it is none
+ * such, or no twist by whole cubes. */
+int model_twist(const int shape[3], const int side[3], int twist[3], struct err *err);
 /* GB/s in bits. */
 #define MODEL_INSIDE_BPS INT64_C(8000000000)
 

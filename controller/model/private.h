@@ -64,7 +64,7 @@ void names_expand(const char *text, struct conf_place at, struct conf_arena *are
 /* Numbers of their keys. The manual is tested against the same tables. */
 enum { FABRIC_WEFT, FABRIC_NAME, FABRIC_HOSTS, FABRIC_SWITCHES, FABRIC_PANELS,
        FABRIC_RINGS, FABRIC_FIBRES, FABRIC_JOBS, FABRIC_CIRCUITS, FABRIC_CHANGES,
-       FABRIC_DEAD,
+       FABRIC_DEAD, FABRIC_CUBES,
        FABRIC_KEYS };
 enum { DEAD_PORT, DEAD_RING, DEAD_NODE, DEAD_SPAN, DEAD_CHANNEL, DEAD_DIRECTION,
        DEAD_FIBRE, DEAD_KEYS };
@@ -78,6 +78,7 @@ enum { HOST_NAME, HOST_PORTS, HOST_RATE, HOST_REACTIVATION,
        HOST_INSIDE, HOST_FORWARDS, HOST_LANES, HOST_LABEL, HOST_PORT_LABELS,
        HOST_PORT_AT,
        HOST_KEYS };
+enum { CUBE_NAME, CUBE_SIZE, CUBE_RATE, CUBE_SWITCHES, CUBE_REACTIVATION, CUBE_KEYS };
 /* What every device has stands first, in the same order. */
 enum { DEVICE_NAME, DEVICE_DRIVER, DEVICE_ADDRESS, DEVICE_OPTIONS,
        DEVICE_DOMAIN, DEVICE_TIMEOUT, DEVICE_EXTERNAL, DEVICE_AT_BOOT, DEVICE_KEYS };
@@ -93,13 +94,14 @@ enum { FIBRE_FROM, FIBRE_TO, FIBRE_LOSS, FIBRE_CHANNELS, FIBRE_GAIN,
 enum { JOB_NAME, JOB_NODES, JOB_RING, JOB_COLLECTIVE, JOB_SIZE, JOB_ALGORITHM,
        JOB_TOPOLOGY, JOB_DEPTH, JOB_ALPHA, JOB_CHANNELS, JOB_SEGMENT, JOB_PORTS,
        JOB_MESH, JOB_COLLECTIVES, JOB_STEP, JOB_LIGHT, JOB_MAX_CHANGES,
+       JOB_SHAPE, JOB_TWIST, JOB_SPARES,
        JOB_KEYS };
 enum { OP_NAME, OP_COLLECTIVE, OP_SIZE, OP_OVER, OP_GROUPS, OP_SHIFT, OP_KEYS };
 enum { PART_REPEAT, PART_DO, PART_TOGETHER, PART_KEYS };
 enum { CIRCUIT_NAME, CIRCUIT_FROM, CIRCUIT_TO, CIRCUIT_DIRECTION, CIRCUIT_GROUP,
        CIRCUIT_KEYS };
 
-extern const struct conf_section section_fabric, section_host, section_switch,
+extern const struct conf_section section_fabric, section_host, section_cube, section_switch,
 	section_panel, section_ring, section_loss, section_fibre, section_job,
 	section_circuit, section_changes, section_dead, section_step_collective,
 	section_step_part;
@@ -164,6 +166,12 @@ struct job_entry {
 	struct model_request *request;	/* that it is of, or NULL */
 };
 
+/* Cubes of an entry whose fibres are to be joined. */
+struct cube_entry {
+	int first, n;		/* hosts */
+	const struct conf_node *switches;
+};
+
 /* A link and the job of circuits that it is of. */
 struct build_link {
 	int job;
@@ -177,6 +185,7 @@ struct model_build {
 	VEC(struct model_host) hosts;
 	VEC(struct model_port) ports;
 	VEC(struct model_device) devices;
+	VEC(struct cube_entry) cubes;
 	VEC(struct model_trunk) trunks;
 	VEC(struct model_job) jobs;
 	VEC(struct job_entry *) entries;	/* on switches, in the tree; those
@@ -213,6 +222,25 @@ bool build_has_room(struct model_build *b, const struct conf_node *node, const c
 /* As `ports` of a job how many, not their names: digits, and in a request the ports that it has
  * behind them. Returns how many digits; 0: it is no number. */
 int build_number_len(const char *text);
+/* A mapping of the section of hosts. */
+void build_host(struct model_build *b, const struct conf_node *entry, int nth);
+/* Before the other hosts; and after the fibres, those that cubes name no entry of fibres for.
+ * cube_entries.c */
+void build_cubes(struct model_build *b, const struct conf_value *root);
+void build_cube_fibres(struct model_build *b);
+/* Fibres from names to as many others, as an entry of fibres has them. cabling.c */
+void build_join(struct model_build *b, const char *object, const struct names *from,
+		const struct names *to);
+/* Reads the keys of a slice, or refuses them where the job is none; its topology is the fabric's
+ * from here on. And, once its ports are known, whether they are where they can be joined.
+ * cube_entries.c */
+void build_slice(struct model_build *b, struct job_entry *e);
+void build_slice_fibres(struct model_build *b, struct job_entry *e);
+/* A node as the reader makes it, until the tree goes; a child behind those of a list or mapping.
+ * request_entries.c */
+struct conf_node *build_node(struct model_build *b, enum conf_node_kind kind, const char *text,
+			     struct conf_place at);
+void build_append(struct conf_node *parent, struct conf_node ***last, struct conf_node *child);
 /* A mapping of the section of jobs. */
 void build_job(struct model_build *b, const struct conf_node *entry, int nth);
 /* Reads the keys of a training step, or refuses them where the job is of one collective. The step

@@ -9,18 +9,26 @@
 
 #include "controller/model/private.h"
 
-static struct conf_node *new_node(struct model_build *b, enum conf_node_kind kind, const char *text)
+struct conf_node *build_node(struct model_build *b, enum conf_node_kind kind, const char *text,
+			     struct conf_place at)
 {
 	struct conf_node *n = conf_arena_alloc(&b->r->tree, 1, sizeof(*n));
 
 	n->kind = kind;
 	n->quoted = true;
 	n->text = text;
+	n->at = at;
 	return n;
 }
 
-/* Appends to the children of a list or mapping. */
-static void append(struct conf_node *parent, struct conf_node ***last, struct conf_node *child)
+#define SHAPE "shape "	/* begins the topology of a slice */
+
+static struct conf_node *new_node(struct model_build *b, enum conf_node_kind kind, const char *text)
+{
+	return build_node(b, kind, text, (struct conf_place){ 0, 0 });
+}
+
+void build_append(struct conf_node *parent, struct conf_node ***last, struct conf_node *child)
 {
 	**last = child;
 	*last = &child->next;
@@ -39,7 +47,7 @@ static struct conf_node *node_list(struct model_build *b, const char *names)
 		if (len > 0) {
 			const char *name = conf_arena_strndup(&b->r->tree, names, len);
 
-			append(list, &last, new_node(b, CONF_NODE_TEXT, name));
+			build_append(list, &last, new_node(b, CONF_NODE_TEXT, name));
 		}
 		names += len + (names[len] == ' ');
 	}
@@ -50,8 +58,8 @@ static void append_names(struct model_build *b, struct conf_node *map, struct co
 			 const char *key, const char *names)
 {
 	if (names[0]) {
-		append(map, last, new_node(b, CONF_NODE_TEXT, key));
-		append(map, last, node_list(b, names));
+		build_append(map, last, new_node(b, CONF_NODE_TEXT, key));
+		build_append(map, last, node_list(b, names));
 	}
 }
 
@@ -92,10 +100,25 @@ static void append_step(struct model_build *b, struct conf_node *map, struct con
 				   "step", k->text);
 			continue;
 		}
-		append(map, last, k);
-		append(map, last, k->next);
+		build_append(map, last, k);
+		build_append(map, last, k->next);
 	}
 	**last = NULL;
+}
+
+/* "8x8x16 twist 1" as the texts of the keys. */
+static void read_shape(const char *text, char out[3][24])
+{
+	const char *word = strchr(text, ' ');
+
+	snprintf(out[0], sizeof(out[0]), "%.*s", (int)strcspn(text, " "), text);
+	if (word && strncmp(word, " twist", 6) == 0) {
+		snprintf(out[1], sizeof(out[1]), "true");
+		word = strchr(word + 1, ' ');
+	}
+	if (word) {
+		snprintf(out[2], sizeof(out[2]), "%s", word + 1);
+	}
 }
 
 /* A request as a mapping, so that it passes the same checks as the jobs of the
@@ -103,19 +126,22 @@ static void append_step(struct model_build *b, struct conf_node *map, struct con
 static struct conf_node *request_node(struct model_build *b, const struct model_request *q)
 {
 	const bool is_step = strchr(q->collective, ':');
-	char size[64], channels[16] = "", number[16] = "";
+	char size[64], channels[16] = "", number[16] = "", shape[3][24] = { "" };
 	const int digits = build_number_len(q->ports);
 	const struct {
 		const char *key, *text;
 	} texts[] = {
 		{ "name", q->name },
 		{ "collective", is_step ? "" : q->collective },
-		{ "topology", q->topology },
+		{ "topology", shape[0][0] ? "" : q->topology },
 		{ "algorithm", q->algorithm },
 		{ "ring", q->ring },
 		{ "size", is_step ? "" : unit_str(UNIT_BYTES, q->size_bytes, size, sizeof(size)) },
 		{ "channels", channels },
 		{ "ports", number },
+		{ "shape", shape[0] },
+		{ "twist", shape[1] },
+		{ "spares", shape[2] },
 	};
 	struct conf_node *map = new_node(b, CONF_NODE_MAP, "");
 	struct conf_node **last = &map->first;
@@ -123,14 +149,17 @@ static struct conf_node *request_node(struct model_build *b, const struct model_
 	if (q->channels > 0) {
 		snprintf(channels, sizeof(channels), "%d", q->channels);
 	}
+	if (strncmp(q->topology, SHAPE, strlen(SHAPE)) == 0) {
+		read_shape(q->topology + strlen(SHAPE), shape);
+	}
 	snprintf(number, sizeof(number), "%.*s", digits, q->ports);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		const char *text = texts[i].text;
 
 		if (text[0]) {
-			append(map, &last, new_node(b, CONF_NODE_TEXT, texts[i].key));
+			build_append(map, &last, new_node(b, CONF_NODE_TEXT, texts[i].key));
 			text = conf_arena_strndup(&b->r->tree, text, strlen(text));
-			append(map, &last, new_node(b, CONF_NODE_TEXT, text));
+			build_append(map, &last, new_node(b, CONF_NODE_TEXT, text));
 		}
 	}
 	append_names(b, map, &last, "nodes", q->nodes);
@@ -179,8 +208,8 @@ int model_check_step(const char *text, int *ranks, struct err *err)
 static void append_text(struct model_build *b, struct conf_node *map, struct conf_node ***last,
 			const char *key, const char *text, size_t len)
 {
-	append(map, last, new_node(b, CONF_NODE_TEXT, key));
-	append(map, last, new_node(b, CONF_NODE_TEXT,
+	build_append(map, last, new_node(b, CONF_NODE_TEXT, key));
+	build_append(map, last, new_node(b, CONF_NODE_TEXT,
 				   conf_arena_strndup(&b->r->tree, text, len)));
 }
 

@@ -158,31 +158,6 @@ static void want_intended_programs(const struct plan_ctx *ctx, struct plan_devic
 	}
 }
 
-/* What the device is to hold: circuits of kept jobs as they were made, and of the jobs that
- * were planned; of the former those that died in `leave`, of the others the dark ones. */
-static void collect_want(const struct plan_ctx *ctx, const struct plan *p, struct plan_device *d)
-{
-	const struct plan_light *seen = plan_observed(ctx, d->device);
-	xc_list want = { 0 }, left = { 0 };
-
-	collect_kept(ctx, p, d->device, &left);
-	for (size_t i = 0; i < left.n; i++) {
-		vec_push(&want, left.v[i]);
-	}
-	collect_planned(ctx, p, d->device, false, true, &left);
-	sort_once(&left);
-	for (size_t i = 0; i < left.n; i++) {
-		if (plan_has_died(seen, left.v[i])) {
-			push_xc(&d->leave, &d->n_leave, (int)left.n, left.v[i]);
-		}
-	}
-	vec_fini(&left);
-	collect_planned(ctx, p, d->device, false, false, &want);
-	sort_once(&want);
-	d->want = want.v;
-	d->n_want = (int)want.n;
-}
-
 /* Two circuits that cannot be there together. */
 static bool share_port(const struct model_device *dev, struct optics_xc a, struct optics_xc b)
 {
@@ -204,6 +179,62 @@ static const struct optics_xc *find_displacing(const struct model_device *dev,
 		}
 	}
 	return NULL;
+}
+
+/* Light between cubes that have no job stays until its ports are wanted: another slice may need
+ * it as it is. */
+static void collect_idle(const struct plan_ctx *ctx, const struct plan_device *d, xc_list *want)
+{
+	const struct model_fabric *f = ctx->fabric;
+	const struct model_device *dev = &f->devices[d->device];
+	const struct plan_light *intent = plan_intent(ctx, d->device);
+	const struct plan_light *seen = plan_observed(ctx, d->device);
+
+	for (int i = 0; i < intent->n_xcs; i++) {
+		const struct optics_xc xc = intent->xcs[i];
+		int tx = xc.in < dev->n_in ? dev->in_port[xc.in] : -1;
+		int rx = xc.out >= dev->n_out ? -1
+			 : dev->any_to_any ? dev->in_port[xc.out] : dev->out_port[xc.out];
+
+		if (tx >= 0 && rx >= 0 && f->hosts[f->ports[tx].host].side[0] &&
+		    f->hosts[f->ports[rx].host].side[0] && f->ports[tx].tx_job < 0 &&
+		    f->ports[rx].rx_job < 0 && !plan_has_died(seen, xc) &&
+		    !plan_must_go(seen, dev->any_to_any, xc) && !find_displacing(dev, d, xc)) {
+			vec_push(want, xc);
+		}
+	}
+}
+
+/* What the device is to hold: circuits of kept jobs as they were made, and of the jobs that
+ * were planned; of the former those that died in `leave`, of the others the dark ones. */
+static void collect_want(const struct plan_ctx *ctx, const struct plan *p, struct plan_device *d)
+{
+	const struct plan_light *seen = plan_observed(ctx, d->device);
+	xc_list want = { 0 }, left = { 0 }, idle = { 0 };
+
+	collect_kept(ctx, p, d->device, &left);
+	for (size_t i = 0; i < left.n; i++) {
+		vec_push(&want, left.v[i]);
+	}
+	collect_planned(ctx, p, d->device, false, true, &left);
+	sort_once(&left);
+	for (size_t i = 0; i < left.n; i++) {
+		if (plan_has_died(seen, left.v[i])) {
+			push_xc(&d->leave, &d->n_leave, (int)left.n, left.v[i]);
+		}
+	}
+	vec_fini(&left);
+	collect_planned(ctx, p, d->device, false, false, &want);
+	d->want = want.v;
+	d->n_want = (int)want.n;
+	collect_idle(ctx, d, &idle);
+	for (size_t i = 0; i < idle.n; i++) {
+		vec_push(&want, idle.v[i]);
+	}
+	vec_fini(&idle);
+	sort_once(&want);
+	d->want = want.v;
+	d->n_want = (int)want.n;
 }
 
 static bool is_fixed(const struct plan_ctx *ctx, int device, struct optics_xc xc)

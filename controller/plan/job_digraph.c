@@ -42,7 +42,7 @@ struct job_digraph {
 const struct model_host *plan_host_with_ranks(const struct model_fabric *f,
 					      const struct model_job *job)
 {
-	for (int i = 0; i < job->n_hosts && job->kind != MODEL_CIRCUITS; i++) {
+	for (int i = 0; i < job->n_hosts && job->kind != MODEL_CIRCUITS && !job->shape[0]; i++) {
 		if (f->hosts[job->hosts[i]].inside) {
 			return &f->hosts[job->hosts[i]];
 		}
@@ -652,6 +652,10 @@ int plan_job_topo(const struct model_fabric *fabric, int job, struct topo **out,
 	struct plan_ctx ctx;
 	int rc;
 
+	if (fabric->jobs[job].shape[0]) {
+		*unit_bps = fabric->ports[fabric->jobs[job].ports[0]].rate_bps;
+		return topo_copy(fabric->jobs[job].topo, out, err);
+	}
 	plan_admin_down_init(&marks, fabric, &dark);
 	plan_ctx_init(&ctx, fabric, &marks.base);
 	coll_report_init(&pj.report);
@@ -687,6 +691,8 @@ static int place_nodes(const struct model_fabric *f, const struct plan_job *pj, 
 		for (int i = 0; i < n; i++) {
 			host[i] = job->hosts[i / plan_ranks_each(job)];
 		}
+	} else if (job->shape[0]) {
+		plan_slice_hosts(f, pj, host);
 	} else if (plan_host_with_ranks(f, job)) {
 		rc = plan_node_hosts(f, pj->job, host, err);
 	} else if (job->kind == MODEL_CIRCUITS) {

@@ -613,6 +613,10 @@ struct place_request {
 	int min_ports;		/* of each host, with fibres both ways */
 	const char *topology;	/* that hosts must have the ports for; NULL, "" or "auto": any */
 	const int *hosts;	/* [n] these and no others, or NULL: any */
+	/* Of a slice, as in model_job; shape[0] 0: none. n is then of its cubes and spares, or 0:
+	 * as many as there must be. */
+	int shape[3], twist[3], spares;
+	const struct plan_base *base;	/* light that is there and may be of use; NULL: none */
 };
 
 /* True for hosts of as many ranks whose ports go to the same devices, one by one. */
@@ -634,6 +638,12 @@ bool place_alike(const struct model_fabric *f, int a, int b);
  */
 int place_job(const struct model_fabric *f, const struct place_request *demand, const bool *usable,
 	      const bool *busy, int **out, int *n, struct err *err);
+
+/* The cubes of a slice among n that may be had: those of its shape in the order of their places, so
+ * that the fewest circuits are to be made, and its spares; out[demand->n]. Costs as of
+ * plan_make. slices.c */
+void place_slice(const struct model_fabric *f, const struct place_request *demand, const int *cubes,
+		 int n, int *out);
 
 /*
  * Hosts for a job whose hosts now[demand->n] are not all usable: each that is

@@ -247,6 +247,17 @@ int plan_reschedule(const struct plan_ctx *ctx, const struct plan_job *pj, const
  * ports say; a job with one over trunks waits in ctx->trunk_jobs. WEFT_EINFEASIBLE: a port
  * has failed or is drained. O(links log links). pinned_circuits.c */
 int plan_pinned_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+/* The circuit of a link whose ports are on one switch; that of an any-to-any switch has its lower
+ * port first, as everywhere. WEFT_EINFEASIBLE: one of them does not work, and no other will do. And
+ * the order of a job's circuits. pinned_circuits.c */
+struct plan_circuit plan_link_circuit(const struct plan_ctx *ctx, const struct model_link *l);
+int plan_check_link(const struct plan_ctx *ctx, const struct model_link *l, struct err *err);
+void plan_sort_circuits(struct plan_job *pj);
+/* Circuits of a slice, whose schedule is made, with its cubes where the fewest are to be made.
+ * WEFT_EINFEASIBLE as above. O(cubes^2 x ports) and searches of bounded time. slices.c */
+int plan_slice_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+/* The cube of each rank of a slice that has its circuits. slices.c */
+void plan_slice_hosts(const struct model_fabric *f, const struct plan_job *pj, int *host);
 /* The plan of a training step, and circuits for its first light. step_job.c */
 int plan_step_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 

@@ -47,8 +47,7 @@ static int make_digraph(const struct model_job *job, struct plan_job *pj, struct
 	return rc ? rc : coll_finish(pj->sched, err);
 }
 
-/* Both ports must work: no other will do. */
-static int check_link(const struct plan_ctx *ctx, const struct model_link *l, struct err *err)
+int plan_check_link(const struct plan_ctx *ctx, const struct model_link *l, struct err *err)
 {
 	bool tx = plan_tx_usable(ctx, l->tx_port), rx = plan_rx_usable(ctx, l->rx_port);
 	const struct model_port *p = &ctx->fabric->ports[tx ? l->rx_port : l->tx_port];
@@ -61,9 +60,7 @@ static int check_link(const struct plan_ctx *ctx, const struct model_link *l, st
 		       tx ? "out" : "in", (tx ? p->rx_port : p->tx_port) + 1);
 }
 
-/* The circuit of a link with both ports on one switch. That of an any-to-any switch has
- * its lower port first, as everywhere. */
-static struct plan_circuit circuit_of(const struct plan_ctx *ctx, const struct model_link *l)
+struct plan_circuit plan_link_circuit(const struct plan_ctx *ctx, const struct model_link *l)
 {
 	const struct model_port *tx = &ctx->fabric->ports[l->tx_port];
 	const struct model_port *rx = &ctx->fabric->ports[l->rx_port];
@@ -89,6 +86,11 @@ static int by_device_and_port(const void *a, const void *b)
 	return x->xc.in != y->xc.in ? x->xc.in - y->xc.in : x->arc - y->arc;
 }
 
+void plan_sort_circuits(struct plan_job *pj)
+{
+	qsort(pj->circuits, (size_t)pj->n_circuits, sizeof(*pj->circuits), by_device_and_port);
+}
+
 static void make_circuits(const struct plan_ctx *ctx, const struct model_job *job,
 			  struct plan_job *pj)
 {
@@ -100,12 +102,12 @@ static void make_circuits(const struct plan_ctx *ctx, const struct model_job *jo
 	for (int i = 0; i < job->n_links; i++) {
 		struct plan_circuit *c = &pj->circuits[i];
 
-		*c = circuit_of(ctx, &job->links[i]);
+		*c = plan_link_circuit(ctx, &job->links[i]);
 		/* A port sends to one other. */
 		topo_out(t, node_of(job, c->tx_port), &c->arc);
 		pj->moves_bound += c->moved;
 	}
-	qsort(pj->circuits, (size_t)pj->n_circuits, sizeof(*pj->circuits), by_device_and_port);
+	plan_sort_circuits(pj);
 }
 
 int plan_pinned_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
@@ -120,7 +122,7 @@ int plan_pinned_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *
 
 		crosses |= device != f->ports[job->links[i].rx_port].rx_device;
 		turns |= f->devices[device].any_to_any;
-		rc = check_link(ctx, &job->links[i], err);
+		rc = plan_check_link(ctx, &job->links[i], err);
 	}
 	if (rc == 0 && crosses && turns) {
 		return err_set(err, WEFT_EUNSUPPORTED, "circuits on an any-to-any switch beside "

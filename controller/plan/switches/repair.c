@@ -117,7 +117,8 @@ static bool use_spares(struct repair *r, struct plan_circuit *c, bool in_open, b
 	int tx = c->tx_port, rx = c->rx_port;
 
 	if ((in_open && out_open) || !at_host(r, c, true) || !at_host(r, c, false) ||
-	    r->ctx->fabric->jobs[r->pj->job].kind == MODEL_CIRCUITS) {
+	    r->ctx->fabric->jobs[r->pj->job].kind == MODEL_CIRCUITS ||
+	    r->ctx->fabric->jobs[r->pj->job].shape[0]) {
 		return false;
 	}
 	tx = in_open ? tx : find_spare(r, c, true);

@@ -607,5 +607,6 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 	if (rc) {
 		return rc;
 	}
-	return plan_find_circuits(ctx, pj, err);
+	return job->shape[0] ? plan_slice_circuits(ctx, pj, err)
+			     : plan_find_circuits(ctx, pj, err);
 }
