@@ -12,6 +12,7 @@
 
 #include "collective/embedding/embedding.h"
 #include "collective/flow/flow.h"
+#include "collective/schedule/cut_bound.h"
 #include "controller/plan/private.h"
 #include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
@@ -624,13 +625,66 @@ int plan_embed(const struct model_fabric *f, const struct plan_job *pj, const st
 	return rc;
 }
 
+/* Whether what comes in at a port may leave again without a rank: it is at a node that forwards. */
+static bool passes_ranks(const struct digraph_host *h)
+{
+	bool passes = false;
+
+	for (int p = 0; p < h->model->n_ports; p++) {
+		passes |= port_node(h, p) >= topo_ranks(h->inside);
+	}
+	return passes;
+}
+
+/* What hosts of one rank each do not do faster over the same circuits: nor do their ranks, to which
+ * all that is inside them would be free then. 0 of all-to-alls, whose data is not that of hosts. */
+static int hosts_bound(const struct plan_ctx *ctx, const struct plan_job *pj, int64_t *bound_ns,
+		       struct err *err)
+{
+	enum coll_kind kind = ctx->fabric->jobs[pj->job].collective;
+	struct coll_cost cost = plan_job_cost(ctx->fabric, pj);
+	struct coll_sched *s = NULL;
+	struct job_digraph d;
+	struct coll_report r;
+	struct topo *t;
+	int64_t none;
+	int rc;
+
+	*bound_ns = 0;
+	if (kind == COLL_ALLTOALL) {
+		return 0;
+	}
+	rc = digraph_init(&d, ctx->fabric, pj->job, err);
+	for (int i = 0; i < d.job->n_hosts && !rc; i++) {
+		cost.forwards |= passes_ranks(&d.hosts[i]);
+	}
+	for (int i = 0; i < pj->n_circuits; i++) {
+		int64_t bps = rate_of(&d, &pj->circuits[i]);
+
+		cost.link_bps = bps > cost.link_bps ? bps : cost.link_bps;
+	}
+	digraph_fini(&d);
+	if (rc || (rc = topo_copy(coll_topo(pj->sched), &t, err))) {
+		return rc;
+	}
+	coll_report_init(&r);
+	(void)((rc = coll_new(kind, t, 1, 0, 0, &s, err)) || (rc = coll_finish(s, err)) ||
+	       (rc = coll_bound(coll_topo(s), NULL, kind, 0, coll_ports(s), r.bandwidth_bound,
+				err)) ||
+	       (rc = coll_time(s, &r, &cost, &none, bound_ns, err)));
+	coll_report_fini(&r);
+	coll_free(s);
+	return rc;
+}
+
 int plan_server_schedule(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	struct coll_sched *s = NULL;
 	struct topo *t;
-	int rc = joined(ctx->fabric, pj, &t, &pj->unit_bps, err);
+	int64_t bound_ns;
+	int rc = hosts_bound(ctx, pj, &bound_ns, err);
 
-	if (rc) {
+	if (rc || (rc = joined(ctx->fabric, pj, &t, &pj->unit_bps, err))) {
 		return rc;
 	}
 	rc = plan_embed(ctx->fabric, pj, t, NULL, &s, &pj->algorithm, err);
@@ -638,6 +692,10 @@ int plan_server_schedule(struct plan_ctx *ctx, struct plan_job *pj, struct err *
 		coll_free(pj->sched);
 		pj->sched = s;
 		rc = plan_time_job(ctx, pj, err);
+	}
+	if (!rc && pj->bound_ns < bound_ns) {
+		pj->bound_ns = bound_ns;
+		pj->gap = (double)pj->time_ns / (double)bound_ns - 1;
 	}
 	topo_free(t);
 	return rc;

@@ -127,6 +127,27 @@ static void near_their_bound(void **state)
 	}
 }
 
+/* The bound of a broadcast counts its few steps as of hosts, not of their ranks: 1.85 before. */
+static void broadcasts(void **state)
+{
+	struct servers s = { .n = 16, .ports = 8, .inside = DGX };
+	struct servers wide = { .n = 5, .ports = 4, .inside = "Cap(Star(4),30000)" };
+	struct servers one = { .n = 5, .ports = 4 };
+
+	(void)state;
+	if (!SMALL) {
+		struct planned p = plan_servers(&s, "C(16,{1,2,4,7})", "broadcast", 64);
+
+		assert_true(p.ns * 1000 <= p.bound_ns * 1500);
+	}
+	for (int kind = 0; kind < COLL_KINDS; kind++) {
+		const char *name = coll_kind_name((enum coll_kind)kind);
+
+		assert_true(plan_servers(&wide, "C(5,{1,2})", name, 8).bound_ns >=
+			    plan_servers(&one, "C(5,{1,2})", name, 8).bound_ns);
+	}
+}
+
 /* What is said of a topology that is chosen is what is said of it where it is given. */
 static void chosen_as_given(void **state)
 {
@@ -351,7 +372,8 @@ static void twice_the_circuits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(near_their_bound), cmocka_unit_test(chosen_as_given),
+		cmocka_unit_test(near_their_bound), cmocka_unit_test(broadcasts),
+		cmocka_unit_test(chosen_as_given),
 		cmocka_unit_test(unlike_servers),
 		cmocka_unit_test(a_dark_circuit), cmocka_unit_test(a_lost_card),
 		cmocka_unit_test(as_hosts_of_one_rank), cmocka_unit_test(more_inside),
