@@ -21,6 +21,14 @@
 
 /* ---- assignments ---- */
 
+#define SHARERS (UINT64_C(1) << 62)
+
+/* A backup that shares a slot with those from `next` on; -1: none. */
+struct sharer {
+	int64_t path;
+	int64_t next;
+};
+
 /* One replay. `taken` has the slots of all hops replayed so far, by
  * mesh_slot_key(); `shut` the blocks, see mesh_shut_init(). */
 struct mesh_replay {
@@ -28,7 +36,9 @@ struct mesh_replay {
 	const struct rwa_assignment *a;
 	int channels;
 	int top;		/* channels below the guard at the edge */
-	struct u64map taken;	/* slot to path */
+	struct u64map taken;	/* slot to path, or to the last of `sharers` there and SHARERS */
+	VEC(struct sharer) sharers;
+	bool is_shared;		/* the path at work is a backup that may share */
 	struct u64map shut;
 };
 
@@ -121,6 +131,32 @@ static bool find_clash(const struct mesh_replay *r, const struct rwa_hop *h, uin
 	return false;
 }
 
+static bool share_link(const struct mesh_replay *r, const struct rwa_path *p,
+		       const struct rwa_path *q);
+
+/* Takes a slot for a backup that may share it: of those that are there no working lightpath, the
+ * path before, has a link in common with its own. *other: one that has, or that shares nothing. */
+static bool take_shared(struct mesh_replay *r, int64_t path, const struct rwa_hop *h,
+			uint64_t *other)
+{
+	struct sharer one = { path, -1 };
+	bool held = u64map_get(&r->taken, slot_of(r, h), other);
+
+	if (held && !(*other & SHARERS)) {
+		return false;
+	}
+	one.next = held ? (int64_t)(*other - SHARERS) : -1;
+	for (int64_t k = one.next; k >= 0; k = r->sharers.v[k].next) {
+		*other = (uint64_t)r->sharers.v[k].path;
+		if (share_link(r, &r->a->paths.v[path - 1], &r->a->paths.v[*other - 1])) {
+			return false;
+		}
+	}
+	vec_push(&r->sharers, one);
+	u64map_set(&r->taken, slot_of(r, h), (r->sharers.n - 1) | SHARERS);
+	return true;
+}
+
 /* Takes a hop's slot for a lightpath. It must exist, be open to use, and be
  * further than the guard channels from every slot taken before, those of
  * the same lightpath included. */
@@ -143,13 +179,16 @@ static int take_hop(struct mesh_replay *r, int64_t path, const struct rwa_hop *h
 			       "arc %d: fibre %d channel %d must not be used",
 			       h->arc, h->fibre, h->channel);
 	}
-	if (find_clash(r, h, &other)) {
+	if (r->is_shared ? !take_shared(r, path, h, &other) : find_clash(r, h, &other)) {
+		other = other & SHARERS ? (uint64_t)r->sharers.v[other - SHARERS].path : other;
 		return err_set(err, WEFT_EVERIFY,
 			       "arc %d: fibre %d channel %d is lightpath %llu's",
 			       h->arc, h->fibre, h->channel,
 			       (unsigned long long)other);
 	}
-	u64map_set(&r->taken, slot_of(r, h), (uint64_t)path);
+	if (!r->is_shared) {
+		u64map_set(&r->taken, slot_of(r, h), (uint64_t)path);
+	}
 	return 0;
 }
 
@@ -300,6 +339,9 @@ int rwa_mesh_check(const struct rwa_mesh *m, const struct rwa_assignment *a,
 	mesh_shut_init(m, &r.shut);
 	for (int64_t i = 0; !rc && i < (int64_t)a->paths.n; i++) {
 		rc = check_shape(&r, i, err);
+		r.is_shared = !rc && i && !r.is_shared &&
+			      a->paths.v[i - 1].demand == a->paths.v[i].demand &&
+			      m->demands.v[a->paths.v[i].demand].protect == RWA_SHARED;
 		if (!rc && check_path(&r, i, err)) {
 			rc = path_error(&r, i, err);
 		}
@@ -309,6 +351,7 @@ int rwa_mesh_check(const struct rwa_mesh *m, const struct rwa_assignment *a,
 	}
 	u64map_fini(&r.taken);
 	u64map_fini(&r.shut);
+	vec_fini(&r.sharers);
 	return rc;
 }
 

@@ -59,10 +59,15 @@ static const struct conf_key link_keys[] = {
 };
 static const struct conf_section link_section = SECTION(link);
 
+/* In the order of enum rwa_protect, then other words for the first two. */
+static const char *const protections[] = { "none", "1+1", "shared", "false", "true", NULL };
+
 enum { DEMAND_COUNT = 2, DEMAND_PROTECT };
 static const struct conf_key demand_keys[] = {
 	ENDS, INT("count", 1, RWA_MESH_MAX_LIGHTPATHS, "1", "lightpaths wanted"),
-	FLAG("protect", "false", "true: each with a backup on other links"),
+	{ "protect", CONF_CHOICE, .choices = protections, .def = "none",
+	  .help = "none; 1+1 (or true): each with a backup on other links; shared: which may "
+		  "share its channels" },
 };
 static const struct conf_section demand_section = SECTION(demand);
 
@@ -427,7 +432,7 @@ static bool read_demand(struct input *in, const struct input_entry *e)
 {
 	struct rwa_mesh_demand d = { .src = e->src, .dst = e->dst,
 				     .count = (int32_t)e->v[DEMAND_COUNT].num,
-				     .protect = e->v[DEMAND_PROTECT].num };
+				     .protect = (enum rwa_protect)(e->v[DEMAND_PROTECT].num % 3) };
 	struct err err;
 
 	return !rwa_mesh_add_demand(in->m, &d, &err) || refused(in, e, e->node, &err);
@@ -592,7 +597,7 @@ int rwa_mesh_read_yaml(const char *name, const char *text, size_t len,
 /* Ends, and whether in pairs. */
 static uint64_t demand_key(const struct rwa_mesh_demand *d)
 {
-	return pair_key(d->src, d->dst) | (uint64_t)d->protect << 63;
+	return pair_key(d->src, d->dst) | (uint64_t)(d->protect != RWA_UNPROTECTED) << 63;
 }
 
 /* Puts demand d before the others with its ends. */
@@ -640,7 +645,7 @@ static bool make_room(struct input *in, const struct input_entry *e,
 		*d = (int32_t)first;
 		in->m->demands.v[first].count++;
 		in->m->lightpaths += one->protect ? 2 : 1;
-		in->room.v[first] += one->protect;
+		in->room.v[first] += one->protect != RWA_UNPROTECTED;
 		return true;
 	}
 	*d = (int32_t)in->m->demands.n;
@@ -650,7 +655,7 @@ static bool make_room(struct input *in, const struct input_entry *e,
 	vec_push(&in->same, -1);
 	vec_push(&in->room, 0);
 	list_demand(in, (size_t)*d);
-	in->room.v[*d] = one->protect;
+	in->room.v[*d] = one->protect != RWA_UNPROTECTED;
 	return true;
 }
 
@@ -677,7 +682,7 @@ static bool take_demand(struct input *in, const struct input_entry *e,
 		return make_room(in, e, one, d);
 	}
 	if (*d < 0) {
-		one->protect = !one->protect;
+		one->protect = one->protect ? RWA_UNPROTECTED : RWA_DEDICATED;
 		*d = find_demand(in, one);
 	}
 	if (*d >= 0) {
@@ -692,7 +697,7 @@ static bool read_role(struct input *in, const struct input_entry *e, struct rwa_
 	uint64_t opened = in->opened;
 	bool backup = e->v[PATH_ROLE].num == ROLE_BACKUP;
 
-	d->protect = e->v[PATH_ROLE].node;
+	d->protect = e->v[PATH_ROLE].node ? RWA_DEDICATED : RWA_UNPROTECTED;
 	in->opened = d->protect && !backup ? demand_key(d) : 0;
 	if (backup && opened != demand_key(d)) {
 		return fail(in, e, e->node, "a backup without its working "

@@ -56,12 +56,19 @@ struct rwa_mesh_arc {
 				 * true */
 };
 
+/* Protected lightpaths are pairs, working and backup, that share no link: neither
+ * arc nor the arc back, on whatever fibre. */
+enum rwa_protect {
+	RWA_UNPROTECTED,
+	RWA_DEDICATED,	/* the backup has its slots for itself */
+	RWA_SHARED,	/* with backups of others, as long as their working
+			 * lightpaths have no link in common */
+};
+
 struct rwa_mesh_demand {
 	int32_t src, dst;
 	int32_t count;		/* lightpaths wanted */
-	bool protect;		/* each is a pair, working and backup, that
-				 * shares no link: neither arc nor the arc
-				 * back, on whatever fibre */
+	enum rwa_protect protect;
 };
 
 /* Channels that a node's transceivers reach. A node without any reaches
@@ -292,6 +299,9 @@ struct rwa_mesh_options {
 	const struct rwa_assignment *before;	/* of the same mesh, paths by
 						 * demand; NULL unless they
 						 * shall stay */
+	bool pinned;		/* those are working lightpaths alone; none of
+				 * them moves, and backups are found for all,
+				 * or as many as can be. Nothing is proven */
 	int channels;		/* serve as many lightpaths as fit in these; 0:
 				 * all, with as few channels as possible */
 	int64_t work;		/* lightpaths that a search may place, found
@@ -320,6 +330,9 @@ struct rwa_mesh_result {
 				 * their path or channel (RWA_MIN_MOVED) */
 	int64_t moved_bound;	/* no assignment of as many lightpaths in so
 				 * many channels moves fewer */
+	int64_t working_slots;	/* with shared backups, or pinned: what working lightpaths
+				 * take, and all do together */
+	int64_t slots;
 	int64_t loss_mdb;	/* longest (RWA_MIN_MAX_LOSS) */
 	int64_t loss_bound_mdb;	/* of the demand whose least loss is longest */
 	struct rwa_certificate certificate;
@@ -338,6 +351,9 @@ struct rwa_mesh_result {
  * An objective is looked for after
  * that, at the same channels and with as many lightpaths, for a quarter of
  * the time more at least; the certificate is not touched.
+ * Where backups are shared, pairs are placed by a search of their own, with as few
+ * channels and then slots as it finds, and the bound is the largest of the networks without one
+ * link each; WEFT_EUNSUPPORTED with guard channels, conversion, limits or objectives.
  * WEFT_EINFEASIBLE names the first
  * demand that no lightpath can serve (no path, or none within the loss
  * budget) or the node whose add or drop limit is too low. WEFT_ELIMIT when

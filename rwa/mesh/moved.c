@@ -115,7 +115,7 @@ static struct rwa_mesh without_pairs(const struct rwa_mesh *m)
 	loose.demands.v = x_new(n + 1, sizeof(*loose.demands.v));
 	for (size_t d = 0; d < n; d++) {
 		loose.demands.v[d] = m->demands.v[d];
-		loose.demands.v[d].protect = false;
+		loose.demands.v[d].protect = RWA_UNPROTECTED;
 		loose.demands.v[d].count = (int32_t)mesh_wanted(&m->demands.v[d]);
 	}
 	return loose;

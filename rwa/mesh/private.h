@@ -400,6 +400,11 @@ int64_t portfolio_run(struct mesh_search *const searches[PORTFOLIO], int threads
 int mesh_ring_start(const struct rwa_mesh *m, struct rwa_assignment *out,
 		    int *channels, int32_t *pair, struct err *err);
 
+/* shared.c: a mesh with shared backups, or with pinned working lightpaths; as rwa_mesh_solve(),
+ * *res being empty. */
+int mesh_solve_shared(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
+		      struct rwa_mesh_result *res, struct err *err);
+
 /* moved.c: moves as few lightpaths as it can, at the channels and with
  * the lightpaths served that `res` has. Paths of `before` belong to m's
  * demands, ascending. Sets moved and moved_bound. */

@@ -673,7 +673,7 @@ static int check_pairs(const struct rwa_mesh *m, struct err *err)
 	int64_t pairs = 0;
 
 	for (size_t i = 0; i < m->demands.n; i++) {
-		pairs += m->demands.v[i].protect;
+		pairs += m->demands.v[i].protect != RWA_UNPROTECTED;
 	}
 	if (pairs * (int64_t)m->arcs.n > MAX_PAIR_ARCS) {
 		return err_set(err, WEFT_ELIMIT,
@@ -681,6 +681,16 @@ static int check_pairs(const struct rwa_mesh *m, struct err *err)
 			       (long long)pairs, m->arcs.n);
 	}
 	return 0;
+}
+
+static bool has_shared(const struct rwa_mesh *m)
+{
+	bool any = false;
+
+	for (size_t d = 0; d < m->demands.n; d++) {
+		any |= m->demands.v[d].protect == RWA_SHARED;
+	}
+	return any;
 }
 
 int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
@@ -699,6 +709,10 @@ int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 		return err_set(err, WEFT_EINVAL, "channels: 1 to %d, work: not negative, "
 			       "threads: up to %d", RWA_MESH_MAX_CHANNELS, PORTFOLIO);
 	}
+	if (opt->pinned || has_shared(m)) {
+		rc = mesh_solve_shared(m, opt, res, err);
+		goto out;
+	}
 	if (!(rc = check_pairs(m, err)) && !(rc = check_ends(&s, err))) {
 		rc = find_bound(&s, err);
 	}
@@ -716,6 +730,7 @@ int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 	search_free(s.search);
 	search_free(s.other);
 	mesh_routes_fini(&s.routes);
+out:
 	if (rc) {
 		rwa_mesh_result_fini(res);
 	}

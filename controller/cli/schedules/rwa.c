@@ -311,6 +311,10 @@ static int print_result(const struct cli *c, const struct rwa_mesh *m,
 	}
 	cli_out_gap(c, o, "gap", bound ? (double)miss / (double)bound : 0);
 	out_objective(o, opt, res);
+	if (res->slots) {
+		out_int(o, "working_slots", res->working_slots);
+		out_int(o, "backup_slots", res->slots - res->working_slots);
+	}
 	out_str(o, "method", res->method);
 	out_str(o, "proof", res->proof);
 	cli_out_deadline(o);
