@@ -230,6 +230,8 @@ const struct conf_section section_step_collective = SECTION("collective", step_c
 const struct conf_section section_step_part = SECTION("step", step_part_keys);
 
 /* As in enum model_light. */
+/* In the order of enum model_protect. */
+static const char *const protections[] = { "none", "1+1", "shared", NULL };
 static const char *const lights[] = { "still", "by-collective", NULL };
 
 static const struct conf_key job_keys[] = {
@@ -277,6 +279,9 @@ static const struct conf_key job_keys[] = {
 			.help = "a twisted torus, of k x k x 2k or k x 2k x 2k chips" },
 	[JOB_SPARES] = { "spares", CONF_INT, .max = MODEL_MAX_HOSTS, .def = "0",
 			 .help = "so many of the cubes stand by for those that fail" },
+	[JOB_PROTECT] = { "protect", CONF_CHOICE, .choices = protections, .def = "none",
+			  .help = "backups of light over fibres between switches: none, 1+1 or "
+				  "shared" },
 	[JOB_SEGMENT] = { "segment", CONF_BOOL, .def = "false",
 			  .help = "light stays between the first and the last "
 				  "node" },

@@ -560,6 +560,7 @@ static void check_where(struct model_build *b, struct job_entry *e)
 	if (e->ring) {
 		refuse_key(b, e, JOB_TOPOLOGY, "only for jobs on switches, a ring has its own");
 		refuse_key(b, e, JOB_PORTS, "only for jobs on switches");
+		refuse_key(b, e, JOB_PROTECT, "only for jobs on switches");
 		if (e->job.device >= 0) {
 			check_ring_job(b, e);
 		}
@@ -602,6 +603,7 @@ static void read_rest(struct model_build *b, struct job_entry *e)
 
 	job->size_bytes = e->v[JOB_SIZE].num;
 	job->depth = (int)e->v[JOB_DEPTH].num;
+	job->protect = (enum model_protect)e->v[JOB_PROTECT].num;
 	job->alpha_ns = e->ring && !e->v[JOB_ALPHA].node
 				? -1 : e->v[JOB_ALPHA].num;
 	algorithm = algorithm ? algorithm : "";

@@ -173,6 +173,13 @@ struct model_link {
 };
 
 /* What hosts want light for, and where that may be. */
+/* What lightpaths over fibres between switches have beside them, as enum rwa_protect. */
+enum model_protect {
+	MODEL_UNPROTECTED,
+	MODEL_DEDICATED,	/* each a backup with fibres and channels of its own */
+	MODEL_SHARED,		/* that backups of others may share */
+};
+
 struct model_job {
 	char *name;		/* unique among jobs */
 	bool requested;		/* by an orchestrator, not in the text */
@@ -205,6 +212,7 @@ struct model_job {
 				 * a ring */
 	struct workload *workload;	/* of a step, which the fabric owns; else NULL.
 					 * Collective, size and topology mean nothing then */
+	enum model_protect protect;	/* of its lightpaths over fibres between switches */
 	enum model_light light;
 	int64_t max_changes;	/* of light in a step; -1: any number */
 	int depth;		/* OpTree's k, 0: best; rings only */

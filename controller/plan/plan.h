@@ -293,6 +293,10 @@ struct plan_job {
 					 * has all */
 	int n_circuits;
 	struct plan_circuit *circuits;	/* switches; sorted by device, in */
+	int n_backups;
+	struct plan_circuit *backups;	/* to be made where trunks fail, lightpath by
+					 * lightpath; nothing else is in their way */
+	int n_protected, n_unprotected;	/* lightpaths over trunks, where the job asks for backups */
 	int n_moves;			/* of the circuits: not there yet */
 	int moves_bound;		/* with this topology on these ranks no
 					 * plan moves fewer; -1: not known, as

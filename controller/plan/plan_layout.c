@@ -326,6 +326,8 @@ static const struct layout job_layout = {
 	       LIST(plan_job, without, n_without, &plan_fault_layout),
 	       NUMBER(plan_job, fault_free_ns),
 	       LIST(plan_job, circuits, n_circuits, &circuit_layout),
+	       LIST(plan_job, backups, n_backups, &circuit_layout),
+	       NUMBER(plan_job, n_protected), NUMBER(plan_job, n_unprotected),
 	       NUMBER(plan_job, n_moves), NUMBER(plan_job, moves_bound),
 	       LIST(plan_job, paths, n_paths, &path_layout),
 	       MAYBE(plan_job, step, &step_layout), NUMBER(plan_job, light),
@@ -657,8 +659,9 @@ static int check_job(const struct plan *p, int i, struct err *err)
 	    (pj->step && !is_index(pj->light, (int)pj->step->lights.n))) {
 		return refuse(err, "a step");
 	}
-	for (int k = 0; k < pj->n_circuits; k++) {
-		const struct plan_circuit *c = &pj->circuits[k];
+	for (int k = 0; k < pj->n_circuits + pj->n_backups; k++) {
+		const struct plan_circuit *c = k < pj->n_circuits
+			? &pj->circuits[k] : &pj->backups[k - pj->n_circuits];
 
 		circuits = circuits && has_circuit(f, c->device, c->xc) &&
 			   has_ports(f, c->tx_port, c->rx_port) && is_index(c->arc, n_arcs);

@@ -352,6 +352,8 @@ struct trunk_lightpath {
 				 * dark, or on one switch */
 	const struct rwa_hop *route;	/* borrowed, [hops]; NULL: on one switch */
 	int hops;
+	const struct rwa_hop *backup;	/* likewise, [n_backup]; NULL: none */
+	int n_backup;
 };
 
 /* The mesh of several jobs. First what it is made from, then what
@@ -363,6 +365,7 @@ struct trunk_network {
 	struct plan_job **jobs;
 	int n_jobs;
 	bool *taken;		/* [n_trunks] by others */
+	bool as_whole;		/* trunks that do not work are there */
 	bool by_power;		/* every host is a node, losses count, and the
 				 * budget is: */
 	int32_t max_mdbm, min_mdbm;
@@ -407,6 +410,8 @@ int trunk_channel(const struct trunk_network *w, int wave);
 bool trunk_sends(const struct trunk_network *w, int host, int channel);
 /* What carries a hop. O(log fibres). trunks.c */
 const struct trunk_fibre *trunk_fibre_of(const struct trunk_network *w, const struct rwa_hop *h);
+/* True when neither port of a trunk has failed or is evacuated. trunks.c */
+bool trunk_works(const struct trunk_network *w, int trunk);
 /* Order of lightpaths, those between the same two ends equal. trunks.c */
 int trunk_by_ends(const struct trunk_lightpath *x, const struct trunk_lightpath *y);
 /* WEFT_EINFEASIBLE with what proves that not all fit, or that nothing does. res: of
@@ -414,6 +419,16 @@ int trunk_by_ends(const struct trunk_lightpath *x, const struct trunk_lightpath 
  * O(nodes^3). trunk_refusal.c */
 int trunk_refuse(const struct trunk_network *w, const struct rwa_mesh_result *res,
 		 const struct rwa_mesh_result *least, struct err *err);
+/*
+ * Backups for the lightpaths of jobs that ask for them, all having routes; *out, that the caller
+ * frees, lives as long as routes and backups. WEFT_EINFEASIBLE: not all find one, and no trunk has
+ * failed; WEFT_EUNSUPPORTED: hosts are nodes. trunk_backup.c
+ */
+int trunk_protect(struct trunk_network *w, struct rwa_mesh_result *out, struct err *err);
+/* Of a network as_whole: routes of all as they are lit, and of those that lead over trunks which do
+ * not work the backups that they had. False: some are not lit, nothing is hit, or there is no
+ * backup that works. *out as above. trunk_backup.c */
+bool trunk_switch_over(struct trunk_network *w, struct rwa_mesh_result *out);
 /*
  * Circuits for all of ctx->trunk_jobs, in place of those that they have, with as
  * few lightpaths moved as rwa finds; power is checked. Whether they are found, and

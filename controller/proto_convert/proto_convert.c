@@ -435,6 +435,52 @@ static void list_tuning(struct msg_job *j, const struct plan *p, const struct pl
 	j->row.tuning = j->tuning;
 }
 
+static void list_backups(struct msg_job *j, const struct plan *p, const struct plan_job *pj)
+{
+	j->backups = x_new((size_t)pj->n_backups + 1, sizeof(*j->backups));
+	j->backup = x_new((size_t)pj->n_backups + 1, sizeof(*j->backup));
+	for (int i = 0; i < pj->n_backups; i++) {
+		const struct plan_circuit *c = &pj->backups[i];
+
+		weft__v1__plan_backup__init(&j->backups[i]);
+		j->backups[i].from = p->fabric->ports[c->tx_port].name;
+		j->backups[i].to = p->fabric->ports[c->rx_port].name;
+		j->backups[i].device = p->fabric->devices[c->device].name;
+		j->backups[i].in = c->xc.in + 1;
+		j->backups[i].out = c->xc.out + 1;
+		j->backup[i] = &j->backups[i];
+	}
+	j->row.n_backups = (size_t)pj->n_backups;
+	j->row.backups = j->backup;
+	j->row.protected_lightpaths = pj->n_protected;
+	j->row.unprotected_lightpaths = pj->n_unprotected;
+}
+
+/* The lightpaths that dark circuits are of, each once, in the order of their first one. */
+static void list_lost(struct msg_job *j, const struct plan *p, const struct plan_job *pj)
+{
+	bool *seen = x_new((size_t)p->fabric->n_ports + 1, sizeof(*seen));
+	size_t n = 0;
+
+	j->losses = x_new((size_t)pj->n_circuits + 1, sizeof(*j->losses));
+	j->lost = x_new((size_t)pj->n_circuits + 1, sizeof(*j->lost));
+	for (int i = 0; i < pj->n_circuits; i++) {
+		const struct plan_circuit *c = &pj->circuits[i];
+
+		if (c->dark && !seen[c->tx_port]) {
+			seen[c->tx_port] = true;
+			weft__v1__lost_lightpath__init(&j->losses[n]);
+			j->losses[n].from = p->fabric->ports[c->tx_port].name;
+			j->losses[n].to = p->fabric->ports[c->rx_port].name;
+			j->lost[n] = &j->losses[n];
+			n++;
+		}
+	}
+	j->loss.n_lost = n;
+	j->loss.lost = j->lost;
+	free(seen);
+}
+
 static void list_ranks(struct msg_job *j, const struct plan_job *pj)
 {
 	const struct coll_placement *p = coll_placement(pj->sched);
@@ -596,6 +642,7 @@ static void fill_rate(struct msg_job *j, const struct plan *p, const struct plan
 	if (pj->loss) {
 		row->rate *= pj->loss->rate;
 		row->expected_time_ns = pj->loss->sched ? pj->loss->time_ns : 0;
+		list_lost(j, p, pj);
 		msg_degradation_text(row, j->reason, sizeof(j->reason));
 	} else if (row->rate < 1) {
 		msg_without_text(row, j->reason, sizeof(j->reason));
@@ -647,6 +694,7 @@ void msg_job_init(struct msg_job *j, const struct plan *p, int job)
 	}
 	list_devices(j, p, pj);
 	list_tuning(j, p, pj);
+	list_backups(j, p, pj);
 	list_without(j, p, pj);
 	list_ranks(j, pj);
 	list_arcs(j, pj);
@@ -675,6 +723,10 @@ void msg_job_fini(struct msg_job *j)
 	free(j->ranges);
 	free(j->topologies);
 	free(j->fastest);
+	free(j->backups);
+	free(j->backup);
+	free(j->losses);
+	free(j->lost);
 	msg_parts_fini(&j->without);
 	msg_step_fini(&j->step);
 	j->devices = NULL;

@@ -131,6 +131,8 @@ struct msg_job {
 	Weft__V1__PlanTopology **considered;
 	Weft__V1__PlanRange *ranges, **fastest;
 	struct msg_parts without;
+	Weft__V1__PlanBackup *backups, **backup;
+	Weft__V1__LostLightpath *losses, **lost;
 	char reason[512];
 };
 

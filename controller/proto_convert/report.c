@@ -976,6 +976,31 @@ static void note_light(struct out *o, const Weft__V1__PlanJob *j)
 	}
 }
 
+#define LOST_SHOWN 6
+
+/* Which lightpaths went, and how many have a backup. */
+static void note_lightpaths(struct out *o, const Weft__V1__PlanJob *j)
+{
+	const Weft__V1__JobDegradation *l = j->degradation;
+	struct buf b = { 0 };
+
+	for (size_t i = 0; l && i < l->n_lost && i < LOST_SHOWN; i++) {
+		buf_printf(&b, "%s%s -> %s", i ? ", " : "", l->lost[i]->from, l->lost[i]->to);
+	}
+	if (b.len && l->n_lost > LOST_SHOWN) {
+		buf_printf(&b, " and %zu more", l->n_lost - LOST_SHOWN);
+	}
+	if (b.len) {
+		out_note(o, "job %s: dark: %s", j->name, buf_cstr(&b));
+	}
+	if (j->protected_lightpaths + j->unprotected_lightpaths > 0) {
+		out_note(o, "job %s: %d of %d lightpaths between switches have a backup", j->name,
+			 j->protected_lightpaths,
+			 j->protected_lightpaths + j->unprotected_lightpaths);
+	}
+	buf_fini(&b);
+}
+
 static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 {
 	char text[512];
@@ -987,6 +1012,7 @@ static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 		note_algorithm(o, j);
 		note_choice(o, j);
 		note_light(o, j);
+		note_lightpaths(o, j);
 		if (j->retune_hidden_ns > 0) {
 			out_note(o, "job %s: %s of retuning behind others' data", j->name,
 				 unit_human(UNIT_NS, (double)j->retune_hidden_ns, text,

@@ -41,7 +41,7 @@ struct shared_routes {
 
 struct shared_unit {
 	int32_t demand;
-	int32_t n[2];		/* hops held, working and backup; pinned ones always hold the first */
+	int32_t n[2];		/* hops held, working and backup */
 	struct rwa_hop *hop;	/* working, then backup */
 	int32_t penalty;
 	bool pinned;		/* the working lightpath stays */
@@ -164,23 +164,28 @@ static void mark_links(struct shared_search *s, const int32_t *arcs, int32_t n)
 
 /* ---- what a place costs ---- */
 
-static int64_t toll(const struct shared_search *s, int32_t unit, bool working)
+/* What it costs to eject who is on an arc. */
+static int64_t toll(const struct shared_search *s, int32_t unit, int32_t arc)
 {
 	const struct shared_unit *u = &s->units[unit];
+	bool stays = s->scale == 0;
 
-	return s->scale == 0 || (working && u->pinned)
-		       ? NEVER : (int64_t)s->scale * u->penalty * (u->n[0] + u->n[1]);
+	for (int32_t i = 0; i < u->n[0] && u->pinned; i++) {
+		stays |= u->hop[i].arc == arc;
+	}
+	return stays ? NEVER : (int64_t)s->scale * u->penalty * (u->n[0] + u->n[1]);
 }
 
-static int64_t slot_cost(const struct shared_search *s, const struct shared_slot *x, bool shares)
+static int64_t slot_cost(const struct shared_search *s, const struct shared_slot *x, int32_t arc,
+			 bool shares)
 {
 	int64_t cost = x->n && shares ? 0 : NEW_SLOT;
 
 	if (x->owner != SLOT_FREE) {
-		return x->owner == SLOT_SHUT ? NEVER : cost + toll(s, x->owner, true);
+		return x->owner == SLOT_SHUT ? NEVER : cost + toll(s, x->owner, arc);
 	}
 	for (int32_t k = 0; k < x->n; k++) {
-		cost += !shares || meets(s, x->backup[k]) ? toll(s, x->backup[k], false) : 0;
+		cost += !shares || meets(s, x->backup[k]) ? toll(s, x->backup[k], arc) : 0;
 	}
 	return cost < NEVER ? cost : NEVER;
 }
@@ -192,7 +197,7 @@ static int64_t hop_cost(const struct shared_search *s, int32_t arc, int32_t chan
 	int64_t best = NEVER;
 
 	for (int32_t f = 0; f < s->m->arcs.v[arc].fibres; f++) {
-		int64_t cost = slot_cost(s, slot_of(s, arc, f, channel), shares);
+		int64_t cost = slot_cost(s, slot_of(s, arc, f, channel), arc, shares);
 
 		if (cost < best) {
 			best = cost;
@@ -218,7 +223,8 @@ static int64_t route_cost(struct shared_search *s, const struct shared_unit *u,
 			cost += hop_cost(s, arcs[i], c, shares, &fibre);
 		}
 		if (cost < most &&
-		    (!s->m->tunings.n || (mesh_tunes(s->m, d->src, c) && mesh_tunes(s->m, d->dst, c)))) {
+		    (!s->m->tunings.n ||
+		     (mesh_tunes(s->m, d->src, c) && mesh_tunes(s->m, d->dst, c)))) {
 			most = cost;
 			*channel = c;
 		}
@@ -313,7 +319,9 @@ static void find_routes(struct shared_search *s, struct shared_unit *u, bool pai
 	bool random = u->routes.n > 0;
 
 	for (size_t e = 0; e < s->m->arcs.n; e++) {
-		s->price[e] = s->base[e] * (random ? 1 + (double)rng_below(&s->rng, 1000) / 400 : 1);
+		double r = random ? (double)rng_below(&s->rng, 1000) / 1000 : 0;
+
+		s->price[e] = s->base[e] * (1 + 8 * r * r);
 	}
 	if (pair && !u->pinned && d->protect != RWA_UNPROTECTED) {
 		if (!isinf(mesh_path_pair(&s->paths, s->price, d->src, d->dst))) {
@@ -406,7 +414,7 @@ static bool place(struct shared_search *s, int32_t unit)
 	size_t which = 0;
 
 	for (int k = 0; choose(s, u, &which, channel) >= NEVER; k++) {
-		if (k == FIRST_ROUTES || u->routes.n >= MOST_ROUTES) {
+		if (k == MOST_ROUTES || u->routes.n >= MOST_ROUTES) {
 			return false;
 		}
 		find_routes(s, u, k % 2);
@@ -558,8 +566,8 @@ static void save_slots(struct shared_search *s, int64_t effort, const struct mes
 static int set_width(struct shared_search *s, int32_t width, struct err *err)
 {
 	if (s->fibres * width > MAX_SLOTS) {
-		return err_set(err, WEFT_ELIMIT, "%lld fibres with %d channels: too large to search "
-			       "for backups", (long long)s->fibres, width);
+		return err_set(err, WEFT_ELIMIT, "%lld fibres with %d channels: too large to "
+			       "search for backups", (long long)s->fibres, width);
 	}
 	for (int64_t i = 0; i < s->fibres * s->width; i++) {
 		free(s->slots[i].backup);

@@ -386,13 +386,35 @@ static int by_device_and_port(const void *a, const void *b)
 				      : x->xc.in - y->xc.in;
 }
 
+/* Circuits that would light the backups of all jobs. */
+static void list_backups(struct trunk_network *w)
+{
+	for (size_t i = 0; i < w->paths.n; i++) {
+		struct trunk_lightpath p = w->paths.v[i];
+		struct plan_job *pj = p.pj;
+
+		pj->n_protected += p.backup != NULL;
+		pj->n_unprotected += !p.backup && p.demand >= 0 &&
+				     w->fabric->jobs[pj->job].protect != MODEL_UNPROTECTED;
+		if (p.backup) {
+			p.route = p.backup;
+			p.hops = p.n_backup;
+			pj->backups = x_grow(pj->backups, (size_t)(pj->n_backups + p.hops) + 1,
+					     sizeof(*pj->backups));
+			pj->n_backups += circuits_of(w, &p, pj->backups + pj->n_backups);
+		}
+	}
+}
+
 /* The circuits of all jobs, in place of those that they had. */
 static void make_circuits(struct trunk_network *w)
 {
 	for (int j = 0; j < w->n_jobs; j++) {
 		free(w->jobs[j]->circuits);
-		w->jobs[j]->circuits = NULL;
-		w->jobs[j]->n_circuits = 0;
+		free(w->jobs[j]->backups);
+		w->jobs[j]->circuits = w->jobs[j]->backups = NULL;
+		w->jobs[j]->n_circuits = w->jobs[j]->n_backups = 0;
+		w->jobs[j]->n_protected = w->jobs[j]->n_unprotected = 0;
 	}
 	for (size_t i = 0; i < w->paths.n; i++) {
 		w->paths.v[i].pj->n_circuits += circuits_of(w, &w->paths.v[i], NULL);
@@ -414,6 +436,7 @@ static void make_circuits(struct trunk_network *w)
 		qsort(pj->circuits, (size_t)pj->n_circuits, sizeof(*pj->circuits),
 		      by_device_and_port);
 	}
+	list_backups(w);
 }
 
 /* ---- power ---- */
@@ -448,6 +471,56 @@ static bool find_budget(const struct plan_ctx *ctx, struct trunk_network *w)
 
 /* ---- all of it ---- */
 
+/* Ports and circuits of all routes. *weak: the power is not as receivers need it. */
+static int light_routes(struct trunk_network *w, bool *weak, struct err *err)
+{
+	int rc = 0;
+
+	choose_ports(w);
+	make_circuits(w);
+	for (int j = 0; j < w->n_jobs && rc == 0; j++) {
+		rc = plan_check_power(w->ctx, w->jobs[j], err);
+		*weak = rc == WEFT_EINFEASIBLE;
+		if (rc && w->n_jobs > 1) {
+			plan_in_job(w->ctx, w->jobs[j], err);
+		}
+	}
+	return rc;
+}
+
+/* Switches lightpaths whose trunks have failed to their backups, and leaves all else as it is.
+ * False: not to be done so. */
+static bool switch_over(struct plan_ctx *ctx)
+{
+	struct trunk_network w = { .ctx = ctx, .fabric = ctx->fabric,
+				   .jobs = ctx->trunk_jobs.v, .n_jobs = (int)ctx->trunk_jobs.n,
+				   .taken = ctx->trunk_taken, .as_whole = true };
+	struct rwa_mesh_result backups = { 0 };
+	struct err err = { 0 };
+	bool done = false, weak;
+
+	if (trunk_network_init(&w, &err) == 0) {
+		find_all_lit(&w);
+		done = trunk_switch_over(&w, &backups) && light_routes(&w, &weak, &err) == 0;
+		rwa_assignment_fini(&w.lit);
+		plan_trunks_free(ctx->fabric, w.trunk_at);
+	}
+	err_clear(&err);
+	rwa_mesh_result_fini(&backups);
+	trunk_network_fini(&w);
+	return done;
+}
+
+static bool any_protected(const struct plan_ctx *ctx)
+{
+	bool any = false;
+
+	for (size_t j = 0; j < ctx->trunk_jobs.n; j++) {
+		any |= ctx->fabric->jobs[ctx->trunk_jobs.v[j]->job].protect != MODEL_UNPROTECTED;
+	}
+	return any;
+}
+
 /* Light for all jobs that wait for it, within the power budget or whatever its
  * loss; then the power is checked: *weak, it is not as receivers need it. */
 static int find_light(struct plan_ctx *ctx, bool by_power, bool *weak, struct err *err)
@@ -455,7 +528,7 @@ static int find_light(struct plan_ctx *ctx, bool by_power, bool *weak, struct er
 	struct trunk_network w = { .ctx = ctx, .fabric = ctx->fabric,
 				   .jobs = ctx->trunk_jobs.v, .n_jobs = (int)ctx->trunk_jobs.n,
 				   .taken = ctx->trunk_taken, .by_power = by_power };
-	struct rwa_mesh_result found = { 0 };
+	struct rwa_mesh_result found = { 0 }, backups = { 0 };
 	int rc;
 
 	*weak = false;
@@ -470,20 +543,13 @@ static int find_light(struct plan_ctx *ctx, bool by_power, bool *weak, struct er
 		goto out;
 	}
 	find_all_lit(&w);
-	if ((rc = find_routes(&w, &found, err))) {
+	if ((rc = find_routes(&w, &found, err)) || (rc = trunk_protect(&w, &backups, err))) {
 		goto out;
 	}
-	choose_ports(&w);
-	make_circuits(&w);
-	for (int j = 0; j < w.n_jobs && rc == 0; j++) {
-		rc = plan_check_power(ctx, w.jobs[j], err);
-		*weak = rc == WEFT_EINFEASIBLE;
-		if (rc && w.n_jobs > 1) {
-			plan_in_job(ctx, w.jobs[j], err);
-		}
-	}
+	rc = light_routes(&w, weak, err);
 out:
 	rwa_mesh_result_fini(&found);
+	rwa_mesh_result_fini(&backups);
 	rwa_assignment_fini(&w.lit);
 	plan_trunks_free(ctx->fabric, w.trunk_at);
 	trunk_network_fini(&w);
@@ -534,14 +600,14 @@ static bool shut_held(struct plan_ctx *ctx)
 int plan_trunk_light(struct plan_ctx *ctx, struct err *err)
 {
 	struct err again = { 0 };
-	bool weak = false;
-	int rc = ctx->trunk_jobs.n ? find_light(ctx, false, &weak, err) : 0;
+	bool weak = false, done = any_protected(ctx) && switch_over(ctx);
+	int rc = ctx->trunk_jobs.n && !done ? find_light(ctx, false, &weak, err) : 0;
 
 	/* Each round shuts a trunk or a port, or more. */
 	while (rc == 0 && shut_held(ctx)) {
 		rc = find_light(ctx, false, &weak, err);
 	}
-	if (!weak || find_light(ctx, true, &weak, &again)) {
+	if (!weak || done || find_light(ctx, true, &weak, &again)) {
 		return rc;
 	}
 	err_clear(err);

@@ -47,18 +47,24 @@ static void shut_external(struct trunk_network *w, int device)
 	}
 }
 
+bool trunk_works(const struct trunk_network *w, int trunk)
+{
+	const struct model_trunk *t = &w->fabric->trunks[trunk];
+
+	return plan_works(plan_observed(w->ctx, t->from_device), false, t->from_port) &&
+	       plan_works(plan_observed(w->ctx, t->to_device), true, t->to_port);
+}
+
 /* No job that stays as it is has it, neither of its ports has failed or is held
  * by a circuit of others, and hosts send what it passes. */
 static bool is_trunk_usable(const struct trunk_network *w, int trunk)
 {
 	const struct model_trunk *t = &w->fabric->trunks[trunk];
-	const struct plan_light *from = plan_observed(w->ctx, t->from_device);
-	const struct plan_light *to = plan_observed(w->ctx, t->to_device);
 
 	return !w->taken[trunk] &&
 	       !w->out_shut[t->from_device][t->from_port] &&
 	       !w->in_shut[t->to_device][t->to_port] &&
-	       plan_works(from, false, t->from_port) && plan_works(to, true, t->to_port) &&
+	       (w->as_whole || trunk_works(w, trunk)) &&
 	       (t->channel < 0 || trunk_channel(w, t->channel) >= 0);
 }
 

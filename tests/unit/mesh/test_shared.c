@@ -175,7 +175,8 @@ static void two_on_one(void **state)
 	v = res.assignment.hops.v;
 	memcpy(v + res.assignment.paths.v[2].first, v + res.assignment.paths.v[0].first,
 	       2 * sizeof(*v));
-	v[res.assignment.paths.v[2].first].channel = v[res.assignment.paths.v[2].first + 1].channel = 1;
+	v += res.assignment.paths.v[2].first;
+	v[0].channel = v[1].channel = 1;
 	assert_int_equal(rwa_mesh_check(m, &res.assignment, 2, true, &err), WEFT_EVERIFY);
 	rwa_mesh_result_fini(&res);
 	rwa_mesh_free(m);
