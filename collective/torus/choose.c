@@ -267,6 +267,17 @@ static bool is_seen(const struct torus_shape *s, int e)
 	return false;
 }
 
+/* All dimensions of one size: any order is the same, and so is any beginning. */
+static bool is_square(const struct torus_shape *s)
+{
+	for (int e = 1; e < s->n_dims; e++) {
+		if (s->size[e] != s->size[0]) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Size by size, from the first dimension or from the last, until nothing is gained. */
 static int improve(struct torus_search *k, bool from_last, struct err *err)
 {
@@ -281,7 +292,7 @@ static int improve(struct torus_search *k, bool from_last, struct err *err)
 
 			rc = is_seen(s, e) ? 0 : improve_size(k, s->size[e], err);
 		}
-	} while (rc == 0 && k->best_ns < before);
+	} while (rc == 0 && k->best_ns < before && !is_square(s));
 	return rc;
 }
 
@@ -310,17 +321,6 @@ static struct torus_radices beginning(int size, int way)
 	return r;
 }
 
-/* All dimensions of one size: any order is the same. */
-static bool is_square(const struct torus_shape *s)
-{
-	for (int e = 1; e < s->n_dims; e++) {
-		if (s->size[e] != s->size[0]) {
-			return false;
-		}
-	}
-	return true;
-}
-
 static int try_radices(struct torus_search *k, struct err *err)
 {
 	struct torus_search all;
@@ -334,7 +334,7 @@ static int try_radices(struct torus_search *k, struct err *err)
 
 		from.best_ns = HUGE_VAL;
 		spec.one_port = k->one_port;
-		if (i % 2 && is_square(k->shape)) {
+		if (is_square(k->shape) && (i % 2 || all.best_ns < k->best_ns)) {
 			continue;
 		}
 		for (int e = 0; e < k->shape->n_dims; e++) {

@@ -531,15 +531,16 @@ static int by_ends(const void *pa, const void *pb, void *arcs)
 static void sort_arcs(struct topo_action *x)
 {
 	const struct topo_arc *arcs = topo_arcs(x->t);
-	int m = topo_m(x->t);
-	bool sorted = true;
+	int m = topo_m(x->t), first;
 
 	for (int a = 0; a < m; a++) {
 		x->sorted[a] = a;
-		sorted = sorted && (a == 0 || topo_arc_compare(&arcs[a - 1], &arcs[a]) <= 0);
 	}
-	if (!sorted) {
-		qsort_r(x->sorted, (size_t)m, sizeof(*x->sorted), by_ends, (void *)arcs);
+	/* They are in the order of their sources already. */
+	for (int v = 0; v < topo_n(x->t); v++) {
+		int n = topo_out(x->t, v, &first);
+
+		qsort_r(x->sorted + first, (size_t)n, sizeof(*x->sorted), by_ends, (void *)arcs);
 	}
 	for (int p = 0; p < m; p++) {
 		x->place[x->sorted[p]] = p;
