@@ -288,7 +288,7 @@ static int by_congestion(const void *a, const void *b)
 	return by_distance(a, b);
 }
 
-static int solve(const struct coll_flow_query *q, struct coll_flow_point *p, struct err *err)
+int finder_solve(const struct coll_flow_query *q, struct coll_flow_point *p, struct err *err)
 {
 	struct topo *t = NULL;
 	struct mcf *flow = NULL;
@@ -328,7 +328,7 @@ static int solve_all(struct finder_flow_search *s)
 			vec_push(&s->found.rest, p);
 			continue;
 		}
-		rc = solve(s->q, &p, s->err);
+		rc = finder_solve(s->q, &p, s->err);
 		if (rc == 0 && (best == 0 || p.flow.congestion < best)) {
 			best = p.flow.congestion;
 		}

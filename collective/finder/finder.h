@@ -143,6 +143,8 @@ struct coll_flow_point {
 	int64_t distance_sum;	/* over all pairs */
 	bool alike;		/* a group that is known takes every node to every other */
 	struct mcf_result flow;
+	int steps;		/* coll_find_joint: of an all-reduce by breadth-first broadcast */
+	int64_t num, den;	/* likewise its T_B, as in struct coll_point */
 };
 
 struct coll_flow_list {
@@ -164,6 +166,14 @@ struct coll_flow_list {
 #define COLL_FLOW_MOST (1 << 28)
 int coll_find_flow(const struct coll_flow_query *q, struct coll_flow_list *out, struct err *err);
 void coll_flow_list_fini(struct coll_flow_list *l);
+
+/*
+ * Digraphs for an all-reduce and an all-to-all at once: of those that coll_find_flow considers, and
+ * whose steps and T_B are known or computed in a moment, all that no other beats in steps, T_B and
+ * rate; rates count as equal within the gap of the flows. points: fewer steps first, then less
+ * T_B; rest stays empty. Errors and effort of coll_find_flow and coll_find.
+ */
+int coll_find_joint(const struct coll_flow_query *q, struct coll_flow_list *out, struct err *err);
 
 /* ---- topologies by time ---- */
 

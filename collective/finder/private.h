@@ -74,6 +74,8 @@ bool finder_name(struct finder_candidate *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* One without a name, of n nodes, that meets the bandwidth bound in so many steps. */
 struct finder_candidate finder_at_bound(int64_t n, int steps);
+/* The flow of one digraph into p->flow. Errors of mcf_run. */
+int finder_solve(const struct coll_flow_query *q, struct coll_flow_point *p, struct err *err);
 /* Orbits of nodes times arcs, each of which some ns are spent on to compute figures. O(m). */
 int64_t finder_effort(const struct topo *t);
 /* Fills the figures of c->expr by building it. A digraph that equals its own

@@ -402,7 +402,12 @@ int cmd_topology_find(struct cli *c, struct err *err)
 	if (r) {
 		return r;
 	}
-	if (kind == COLL_ALLTOALL && !price.asked) {
+	if (cli_has(c, "joint") && (price.asked || find_is_sweep(c) || cli_has(c, "collective"))) {
+		vec_fini(&price.sizes);
+		return err_set(err, WEFT_EUSAGE, "--joint is of one size, an all-reduce and an "
+			       "all-to-all, without a cost");
+	}
+	if (cli_has(c, "joint") || (kind == COLL_ALLTOALL && !price.asked)) {
 		return find_flow(c, &price, err);
 	}
 	r = kind == COLL_ALLTOALL || coll_has_root(kind) ? find_ranked(c, &price, err)

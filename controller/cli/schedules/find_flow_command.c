@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weft topology find --collective all-to-all: by the rate of a flow. */
+/* weft topology find --collective all-to-all: by the rate of a flow; --joint: by that and by the
+ * steps and bandwidth of an all-reduce. */
 #include <stdlib.h>
 
 #include "collective/finder/finder.h"
 #include "controller/cli/schedules/find.h"
 
 /* {flow_rate, flow_rate_bound, flow_gap, bandwidth_factor, gap, diameter,
- * sum_of_distances, topology}: gap is to the bound of any digraph of that size, flow_gap to
- * that of this one. */
+ * sum_of_distances, topology}, with --joint steps and allreduce_factor first: gap is to the bound
+ * of any digraph of that size, flow_gap to that of this one. */
 static void out_flow_point(const struct cli *c, struct out *o, const struct coll_flow_query *q,
 			   const struct coll_flow_list *l, size_t i)
 {
 	const struct coll_flow_point *p = &l->points.v[i];
 
+	if (p->steps > 0) {
+		out_int(o, "steps", p->steps);
+		find_out_ratio(o, "allreduce_factor", p->num, p->den);
+	}
 	out_real(o, "flow_rate", 1 / p->flow.congestion);
 	out_real(o, "flow_rate_bound", 1 / p->flow.bound);
 	cli_out_gap(c, o, "flow_gap", p->flow.gap);
@@ -31,10 +36,13 @@ static void out_one(const struct cli *c, struct out *o, const struct coll_flow_q
 	out_int(o, "nodes", q->n);
 	out_int(o, "degree", q->degree);
 	out_bool(o, "bidirectional", q->bidirectional);
-	out_str(o, "collective", coll_kind_name(COLL_ALLTOALL));
+	out_str(o, "collective", l->points.v[0].steps ? "allreduce and all-to-all"
+						     : coll_kind_name(COLL_ALLTOALL));
 	out_real(o, "rate_bound", 1 / l->bound);
 	out_int(o, "considered", l->considered);
-	out_str(o, "best", l->points.v[0].expr);
+	if (l->points.v[0].steps == 0) {
+		out_str(o, "best", l->points.v[0].expr);
+	}
 	out_array(o, "points");
 	for (size_t i = 0; i < l->points.n; i++) {
 		out_object(o, NULL);
@@ -85,7 +93,7 @@ static int find_one(const struct cli *c, struct out *o, const struct find_querie
 	q->n = qs->list.v[0].n;
 	q->degree = qs->list.v[0].degree;
 	q->bidirectional = qs->list.v[0].bidirectional;
-	r = coll_find_flow(q, &l, err);
+	r = cli_has(c, "joint") ? coll_find_joint(q, &l, err) : coll_find_flow(q, &l, err);
 	if (r == 0) {
 		out_one(c, o, q, &l);
 	}

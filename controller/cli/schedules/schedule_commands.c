@@ -213,6 +213,8 @@ static const struct cli_option find_options[] = {
 	{ 'd', "degree", "D", "ports a node; or a list", NULL },
 	{ 'c', "collective", "NAME", "default: allreduce", COLLECTIVES },
 	{ 0, "bidirectional", NULL, "only topologies in which every arc has its reverse", NULL },
+	{ 0, "joint", NULL, "for an all-reduce and an all-to-all: steps, bandwidth and rate",
+	  NULL },
 	{ 0, "gap", "SHARE", "all-to-all: how near each flow comes to its "
 	  "bound (default: 0.1 %)", NULL },
 	{ 0, "candidates", "K", "all-to-all: topologies that are solved (default: "

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "collective/bfb/bfb.h"
 #include "collective/finder/finder.h"
 
 static struct coll_flow_query query(int n, int d, bool both)
@@ -215,10 +216,74 @@ static void refused(void **state)
 	}
 }
 
+/* Steps and T_B of a point hold for its digraph, in M/B of all ports. */
+static void check_reduce(const struct coll_flow_query *q, const struct coll_flow_point *p)
+{
+	struct topo *t;
+	int steps[2];
+	mpq_t factor, sum;
+
+	mpq_inits(factor, sum, NULL);
+	assert_int_equal(topo_parse(p->expr, &t, NULL, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(coll_bfb_factor(i ? COLL_REDUCE_SCATTER : COLL_ALLGATHER, t,
+						 &steps[i], factor, NULL), 0);
+		mpq_add(sum, sum, factor);
+	}
+	mpq_set_si(factor, q->degree, (unsigned long)topo_max_degree(t));
+	mpq_canonicalize(factor);
+	mpq_mul(sum, sum, factor);
+	assert_int_equal(p->steps, steps[0] + steps[1]);
+	assert_int_equal(mpq_cmp_si(sum, p->num, (unsigned long)p->den), 0);
+	topo_free(t);
+	mpq_clears(factor, sum, NULL);
+}
+
+/* An all-reduce and an all-to-all at once: none beats another, what is the best for either is
+ * there, and where one graph is the best for both it is alone. */
+static void joint(void **state)
+{
+	static const struct {
+		int n, d;
+		size_t points;
+		int steps;
+	} cases[] = { { 50, 7, 1, 4 }, { 72, 4, 2, 8 }, { 27, 6, 1, 6 }, { 10, 3, 1, 4 } };
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct coll_flow_query q = query(cases[c].n, cases[c].d, true);
+		struct coll_query reduce = { .n = q.n, .degree = q.degree, .kind = COLL_ALLREDUCE,
+					     .bidirectional = true };
+		struct coll_frontier f;
+		struct coll_flow_list l, flows;
+		double best = 0;
+
+		find(&q, &flows);
+		assert_int_equal(coll_find_joint(&q, &l, NULL), 0);
+		assert_int_equal(coll_find(&reduce, true, &f, NULL), 0);
+		assert_int_equal(l.points.n, cases[c].points);
+		assert_int_equal(l.points.v[0].steps, cases[c].steps);
+		assert_true(l.points.v[0].steps <= f.points.v[0].steps);
+		for (size_t i = 0; i < l.points.n; i++) {
+			const struct coll_flow_point *p = &l.points.v[i];
+
+			check_reduce(&q, p);
+			assert_float_equal(p->flow.congestion, congestion(p->expr),
+					   2e-3 * p->flow.congestion);
+			assert_true(i == 0 || p->flow.congestion < best * (1 - 1e-4));
+			best = p->flow.congestion;
+		}
+		assert_true(best <= flows.points.v[0].flow.congestion * 1.001);
+		coll_frontier_fini(&f);
+		coll_flow_list_fini(&l);
+		coll_flow_list_fini(&flows);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bounds), cmocka_unit_test(known_best),
+		cmocka_unit_test(joint), cmocka_unit_test(bounds), cmocka_unit_test(known_best),
 		cmocka_unit_test(properties), cmocka_unit_test(same_again),
 		cmocka_unit_test(alike_only), cmocka_unit_test(refused),
 	};
