@@ -160,6 +160,9 @@ static const struct cli_option job_options[] = {
 	{ 0, "nodes", "NAMES", "hosts in rank order, e.g. gpu[00-03]", NULL },
 	{ 0, "count", "N", "let weftd choose N hosts", NULL },
 	{ 0, "ranks", "N", "let weftd choose hosts that have N ranks, such as servers", NULL },
+	{ 0, "shape", "SHAPE", "let weftd choose cubes for a slice, e.g. 8x8x16 chips", NULL },
+	{ 0, "twist", NULL, "of it: a twisted torus", NULL },
+	{ 0, "spares", "N", "beside it: cubes that stand in for those that fail", NULL },
 	{ 'c', "collective", "NAME", "such as allreduce or gather", COLLECTIVES },
 	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL },
 	{ 0, "step", "FILE", "in place of these a training step: mesh, collectives, step, as in a "

@@ -126,6 +126,7 @@ static void read_shape(const char *text, char out[3][24])
 static struct conf_node *request_node(struct model_build *b, const struct model_request *q)
 {
 	const bool is_step = strchr(q->collective, ':');
+	const bool is_slice = strncmp(q->topology, SHAPE, strlen(SHAPE)) == 0;
 	char size[64], channels[16] = "", number[16] = "", shape[3][24] = { "" };
 	const int digits = build_number_len(q->ports);
 	const struct {
@@ -133,7 +134,7 @@ static struct conf_node *request_node(struct model_build *b, const struct model_
 	} texts[] = {
 		{ "name", q->name },
 		{ "collective", is_step ? "" : q->collective },
-		{ "topology", shape[0][0] ? "" : q->topology },
+		{ "topology", is_slice ? "" : q->topology },
 		{ "algorithm", q->algorithm },
 		{ "ring", q->ring },
 		{ "size", is_step ? "" : unit_str(UNIT_BYTES, q->size_bytes, size, sizeof(size)) },
@@ -149,17 +150,21 @@ static struct conf_node *request_node(struct model_build *b, const struct model_
 	if (q->channels > 0) {
 		snprintf(channels, sizeof(channels), "%d", q->channels);
 	}
-	if (strncmp(q->topology, SHAPE, strlen(SHAPE)) == 0) {
+	if (is_slice) {
 		read_shape(q->topology + strlen(SHAPE), shape);
 	}
 	snprintf(number, sizeof(number), "%.*s", digits, q->ports);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		const char *text = texts[i].text;
+		struct conf_node *value;
 
 		if (text[0]) {
 			build_append(map, &last, new_node(b, CONF_NODE_TEXT, texts[i].key));
 			text = conf_arena_strndup(&b->r->tree, text, strlen(text));
-			build_append(map, &last, new_node(b, CONF_NODE_TEXT, text));
+			value = new_node(b, CONF_NODE_TEXT, text);
+			/* Numbers and true are not taken in quotes. */
+			value->quoted = texts[i].text != shape[1] && texts[i].text != shape[2];
+			build_append(map, &last, value);
 		}
 	}
 	append_names(b, map, &last, "nodes", q->nodes);

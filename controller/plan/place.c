@@ -211,7 +211,9 @@ static int collect(struct place_search *s, int ranks)
 
 	s->n = 0;
 	for (int h = 0; h < s->f->n_hosts; h++) {
-		if (s->f->hosts[h].ranks == ranks && may_run(s->f, s->demand, h)) {
+		/* Cubes have slices only. */
+		if (s->f->hosts[h].ranks == ranks && !s->f->hosts[h].side[0] &&
+		    may_run(s->f, s->demand, h)) {
 			ever++;
 			if (is_free(s, h)) {
 				s->v[s->n++] = (struct place_candidate){ .host = h };
@@ -316,6 +318,72 @@ static int place_named(const struct place_search *s, int *out, struct err *err)
 	return 0;
 }
 
+/* ---- slices -------------------------------------------------------------- */
+
+/* How many cubes like this one the slice has, with its spares; 0: none such. */
+static int64_t cubes_of(const struct place_request *w, const int side[3])
+{
+	int64_t n = 1;
+
+	for (int axis = 0; axis < 3; axis++) {
+		n *= side[axis] && w->shape[axis] % side[axis] == 0 && w->shape[axis] > 2
+			     ? w->shape[axis] / side[axis] : 0;
+	}
+	return n > 0 ? n + w->spares : 0;
+}
+
+/* The first cubes that a shape is made of, and all that are like these: free ones into v, *n of
+ * them. Returns how many there are in all. */
+static int collect_cubes(const struct place_search *s, int *v, int *n, const int **side)
+{
+	int ever = 0;
+
+	for (int h = 0; h < s->f->n_hosts; h++) {
+		const struct model_host *host = &s->f->hosts[h];
+
+		*side = !*side && cubes_of(s->demand, host->side) > 0 ? host->side : *side;
+		if (*side && memcmp(host->side, *side, sizeof(host->side)) == 0) {
+			ever++;
+			v[*n] = h;
+			*n += is_free(s, h);
+		}
+	}
+	return ever;
+}
+
+/* Those that were named are as many as there must be; which is where is planned. */
+static int place_cubes(struct place_search *s, int *out, struct err *err)
+{
+	struct place_request *w = s->demand;
+	int *v = x_new((size_t)s->f->n_hosts + 1, sizeof(*v)), free_ones = 0, twist[3] = { 0 };
+	int named = w->n, rc = 0, ever;
+	const int *side = NULL;
+
+	ever = collect_cubes(s, v, &free_ones, &side);
+	if (!side) {
+		rc = err_set(err, WEFT_EINVAL, "shape: there are no cubes that %dx%dx%d is made "
+			     "of", w->shape[0], w->shape[1], w->shape[2]);
+	} else if (w->is_twisted) {
+		rc = model_twist(w->shape, side, twist, err);
+	}
+	if (rc == 0) {
+		w->n = (int)cubes_of(w, side);
+		if (w->hosts && named != w->n) {
+			rc = err_set(err, WEFT_EINVAL, "shape: %d cubes with its spares, and %d "
+				     "are named", w->n, named);
+		} else if (w->hosts) {
+			rc = place_named(s, out, err);
+		} else if (free_ones < w->n) {
+			rc = too_few(w, free_ones, ever, "cubes", err);
+		}
+	}
+	if (rc == 0 && !w->hosts) {
+		place_slice(s->f, w, twist, v, free_ones, out);
+	}
+	free(v);
+	return rc;
+}
+
 /* ---- rings --------------------------------------------------------------- */
 
 /* Usable nodes in ring order, twice around, and the tightest stretch. */
@@ -358,14 +426,16 @@ int place_job(const struct model_fabric *f, const struct place_request *demand, 
 	int rc;
 
 	*out = NULL;
-	if (demand->n < 2 && (demand->hosts || !demand->ranks)) {
+	if (demand->n < 2 && !demand->shape[0] && (demand->hosts || !demand->ranks)) {
 		return err_set(err, WEFT_EINVAL, "a collective needs at least two hosts");
 	}
-	if (demand->hosts && demand->ring < 0 && (rc = need_degree(&want, &fits, err))) {
+	if (demand->hosts && demand->ring < 0 && !demand->shape[0] &&
+	    (rc = need_degree(&want, &fits, err))) {
 		return rc;
 	}
 	*out = x_new((size_t)f->n_hosts + 1, sizeof(**out));
-	rc = demand->hosts ? place_named(&s, *out, err)
+	rc = demand->shape[0] ? place_cubes(&s, *out, err)
+	     : demand->hosts ? place_named(&s, *out, err)
 	     : demand->ring >= 0 ? place_on_ring(&s, *out, err) : place_any(&s, *out, err);
 	*n = want.n;
 	if (rc) {

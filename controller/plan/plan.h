@@ -617,9 +617,9 @@ struct place_request {
 	int min_ports;		/* of each host, with fibres both ways */
 	const char *topology;	/* that hosts must have the ports for; NULL, "" or "auto": any */
 	const int *hosts;	/* [n] these and no others, or NULL: any */
-	/* Of a slice, as in model_job; shape[0] 0: none. n is then of its cubes and spares, or 0:
-	 * as many as there must be. */
-	int shape[3], twist[3], spares;
+	/* Of a slice, as in model_job; shape[0] 0: none. n and ranks mean nothing then. */
+	int shape[3], spares;
+	bool is_twisted;
 	const struct plan_base *base;	/* light that is there and may be of use; NULL: none */
 };
 
@@ -629,6 +629,9 @@ bool place_alike(const struct model_fabric *f, int a, int b);
 /*
  * Chooses demand->n hosts among those that are usable[host] (NULL: all) and,
  * on switches, not in `busy` (NULL: none); out[*n] in rank order, free().
+ *
+ * Of a slice they are cubes where the fewest circuits are to be made, in the order of places,
+ * and its spares.
  *
  * On switches they have equally many ranks inside: as few as there are ever enough hosts of,
  * where hosts are counted, and as many, where ranks are. Of these, hosts whose ports go to the same
@@ -643,11 +646,11 @@ bool place_alike(const struct model_fabric *f, int a, int b);
 int place_job(const struct model_fabric *f, const struct place_request *demand, const bool *usable,
 	      const bool *busy, int **out, int *n, struct err *err);
 
-/* The cubes of a slice among n that may be had: those of its shape in the order of their places, so
- * that the fewest circuits are to be made, and its spares; out[demand->n]. Costs as of
+/* The cubes of a slice among n that may be had: those of its shape in the order of places, so that
+ * the fewest circuits are to be made, and its spares; out: all of them. Costs as of
  * plan_make. slices.c */
-void place_slice(const struct model_fabric *f, const struct place_request *demand, const int *cubes,
-		 int n, int *out);
+void place_slice(const struct model_fabric *f, const struct place_request *demand,
+		 const int twist[3], const int *cubes, int n, int *out);
 
 /*
  * Hosts for a job whose hosts now[demand->n] are not all usable: each that is

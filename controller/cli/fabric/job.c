@@ -204,6 +204,26 @@ static int read_ports(const struct cli *c, Weft__V1__RequestJobRequest *q, char 
 	return r ? err_wrap(err, "--ports") : 0;
 }
 
+/* --shape 8x8x16, into the three numbers of q. */
+static int read_shape(const struct cli *c, Weft__V1__RequestJobRequest *q, int32_t shape[3],
+		      struct err *err)
+{
+	const char *text = cli_opt(c, "shape");
+	int64_t spares = 0;
+	int len = 0, r;
+
+	if (text && (sscanf(text, "%6dx%6dx%6d%n", &shape[0], &shape[1], &shape[2], &len) != 3 ||
+		     text[len])) {
+		return err_set(err, WEFT_EUSAGE, "--shape: \"%.40s\" is not like 8x8x16", text);
+	}
+	q->shape = shape;
+	q->n_shape = text ? 3 : 0;
+	q->twist = cli_has(c, "twist");
+	r = cli_opt_int(c, "spares", 0, MODEL_MAX_HOSTS, &spares, err);
+	q->spares = (int32_t)spares;
+	return r;
+}
+
 /* --step: a file, whose mesh says how many ranks unless options do. *text: the caller's. */
 static int read_step(const struct cli *c, Weft__V1__RequestJobRequest *q, char **text,
 		     struct err *err)
@@ -230,6 +250,7 @@ int cmd_job_request(struct cli *c, struct err *err)
 	Weft__V1__RequestJobRequest q = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
 	char **names = NULL, **ports = NULL, *step = NULL;
 	struct buf arcs = { 0 };
+	int32_t shape[3];
 	int n = 0, r;
 
 	if (cli_has(c, "nodes") &&
@@ -237,12 +258,13 @@ int cmd_job_request(struct cli *c, struct err *err)
 		err_wrap(err, "--nodes");
 		goto out;
 	}
-	if ((r = read_numbers(c, &q, err)) || (r = read_step(c, &q, &step, err))) {
+	if ((r = read_numbers(c, &q, err)) || (r = read_shape(c, &q, shape, err)) ||
+	    (r = read_step(c, &q, &step, err))) {
 		goto out;
 	}
-	if (cli_has(c, "nodes") + (q.count > 0) + (q.ranks > 0) != 1) {
-		r = err_set(err, WEFT_EUSAGE, "weft job request: give one of --nodes, --count and "
-			    "--ranks");
+	if (q.n_shape == 0 && cli_has(c, "nodes") + (q.count > 0) + (q.ranks > 0) != 1) {
+		r = err_set(err, WEFT_EUSAGE, "weft job request: give one of --nodes, --count, "
+			    "--ranks and --shape");
 		goto out;
 	}
 	if ((r = read_ports(c, &q, &ports, err)) || (r = read_topology(c, &q, &arcs, err))) {

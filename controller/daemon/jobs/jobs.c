@@ -18,6 +18,7 @@ static void job_free(struct job *j)
 	store_job_fini(&j->s);
 	rpc_free_message(j->req ? &j->req->base : NULL);
 	free(j->circuits);
+	free(j->topology);
 	free(j->ports);
 	vec_fini(&j->calls);
 	free(j->moving);
@@ -49,6 +50,7 @@ int jobs_add(struct jobs *jobs, struct store_job *s, struct job **out, struct er
 		return r;
 	}
 	j->circuits = job_circuits_text(j->req);
+	j->topology = job_topology_text(j->req);
 	j->ports = job_ports_text(j->req);
 	vec_push(&jobs->v, j);
 	*out = j;

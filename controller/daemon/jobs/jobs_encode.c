@@ -63,7 +63,7 @@ struct model_request job_value(const struct job *j)
 		.name = j->s.name,
 		.nodes = q->n_circuits ? (char *)"" : j->moving ? j->moving : j->s.nodes,
 		.collective = q->step[0] ? q->step : q->collective,
-		.topology = q->topology,
+		.topology = j->topology,
 		.algorithm = q->algorithm,
 		.ring = q->ring,
 		.ports = j->ports,
@@ -92,6 +92,21 @@ char *job_circuits_text(const Weft__V1__RequestJobRequest *q)
 
 		buf_printf(&b, "%s%s %s%s", i ? "\n" : "", c->from, c->to,
 			   c->simplex ? " one-way" : "");
+	}
+	return buf_steal(&b);
+}
+
+char *job_topology_text(const Weft__V1__RequestJobRequest *q)
+{
+	struct buf b = { 0 };
+
+	if (q->n_shape != 3) {
+		return x_dup(q->topology);
+	}
+	buf_printf(&b, "shape %dx%dx%d%s", q->shape[0], q->shape[1], q->shape[2],
+		   q->twist ? " twist" : "");
+	if (q->spares > 0) {
+		buf_printf(&b, " %d", q->spares);
 	}
 	return buf_steal(&b);
 }

@@ -299,6 +299,9 @@ static bool has_ports_left(const struct job_view *v, const Weft__V1__RequestJobR
 		left += is_free;
 		named += is_free && wants_port(v->f, q, p) && v->f->ports[p].lane == 0;
 	}
+	if (q->n_shape > 0) {
+		return left == h->n_ports;
+	}
 	if (q->n_ports > 0) {
 		return (size_t)named == q->n_ports;
 	}
@@ -322,18 +325,26 @@ static int find_hosts(const struct job_view *v, const struct job *j, int **out, 
 		      struct err *err)
 {
 	const Weft__V1__RequestJobRequest *q = j->req;
+	struct plan_base base;
 	struct place_request w = {
 		.n = q->n_nodes ? (int)q->n_nodes : q->count,
 		.ring = q->ring[0] ? model_find_device(v->f, q->ring) : -1,
 		.ranks = q->ranks,
 		.min_ports = q->min_ports > q->port_count ? q->min_ports : q->port_count,
 		.topology = q->topology,
+		.base = &base,
+		.is_twisted = q->twist,
+		.spares = q->spares,
 	};
 	bool *busy = find_busy(v, j), *usable = job_usable_hosts(v, j);
 	int *hosts = x_new(q->n_nodes + 1, sizeof(*hosts));
 	int r = 0;
 
 	*out = NULL;
+	apply_plan_base(j->jobs->env->apply, v->f, PLAN_SAFE, &base);
+	for (size_t i = 0; i < q->n_shape && i < 3; i++) {
+		w.shape[i] = q->shape[i];
+	}
 	for (size_t i = 0; i < q->n_nodes && r == 0; i++) {
 		hosts[i] = model_find_host(v->f, q->nodes[i]);
 		if (hosts[i] < 0) {

@@ -27,7 +27,8 @@
 /* A ring has no spare hosts to move to. */
 static bool wants_spare(const struct job *j)
 {
-	return j->req->repair == WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE && !j->req->ring[0];
+	return (j->req->repair == WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE && !j->req->ring[0]) ||
+	       j->req->spares > 0;
 }
 
 bool jobs_needs_all(const struct jobs *jobs, const char *name)
@@ -57,7 +58,8 @@ int64_t job_repair_wait_ns(const struct job *j)
 	if (j->s.state != STORE_JOB_RUNNING || !j->failed_ns || !wants_spare(j)) {
 		return -1;
 	}
-	hold = j->failed_ns + HOLD_NS - clk_now_ns();
+	/* Spares of its own are for that. */
+	hold = j->failed_ns + (j->req->spares ? 0 : HOLD_NS) - clk_now_ns();
 	if (j->s.repairs > 0) {
 		/* A clock that was set back makes no job wait longer. */
 		wait = j->s.repair_ns + back_off_ns(j) - clk_wall_ns();
@@ -161,14 +163,14 @@ static int hosts_of(const struct model_fabric *f, const struct job *j, int **out
 	return 0;
 }
 
-static bool all_usable(const bool *usable, const int *hosts, int n)
+static int count_unusable(const bool *usable, const int *hosts, int n)
 {
-	bool all = true;
+	int count = 0;
 
 	for (int i = 0; i < n; i++) {
-		all = all && usable[hosts[i]];
+		count += !usable[hosts[i]];
 	}
-	return all;
+	return count;
 }
 
 /*
@@ -184,7 +186,8 @@ static int choose(const struct job_view *v, const struct job *j, int *hosts, int
 	bool *usable = job_usable_hosts(v, j);
 	int *spare = x_new((size_t)n + 1, sizeof(*spare)), r = 0;
 
-	if (all_usable(usable, hosts, n)) {
+	/* Which of its own spares stands in is planned. */
+	if (count_unusable(usable, hosts, n) <= j->req->spares) {
 		goto out;
 	}
 	if (j->req->n_nodes) {

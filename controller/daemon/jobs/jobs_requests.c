@@ -78,6 +78,7 @@ static int check_kind(const Weft__V1__RequestJobRequest *q, struct err *err)
 			   q->step[0] ||
 			   q->size_bytes || q->topology[0] || q->algorithm[0] || q->min_ports ||
 			   q->ring[0] || q->channels || q->n_ports > 0 || q->port_count ||
+			   q->n_shape > 0 || q->twist || q->spares ||
 			   q->repair;
 
 	if (q->n_circuits > 0 && hosts) {
@@ -130,6 +131,28 @@ static int check_ports(const struct model_fabric *f, const Weft__V1__RequestJobR
 	return 0;
 }
 
+/* A slice is all that a job says of its hosts, their ports and topology. */
+static int check_shape(const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	if (q->n_shape == 0) {
+		return q->twist || q->spares ? err_set(err, WEFT_EINVAL, "twist and spares are of "
+						       "a shape, and there is none") : 0;
+	}
+	for (size_t i = 0; i < 3; i++) {
+		if (q->n_shape != 3 || q->shape[i] < 1 || q->shape[i] > MODEL_MAX_HOSTS) {
+			return err_set(err, WEFT_EINVAL, "shape: not the chips along x, y and z");
+		}
+	}
+	if (q->count || q->ranks || q->topology[0] || q->min_ports || q->ring[0] ||
+	    q->n_ports > 0 || q->port_count || q->step[0]) {
+		return err_set(err, WEFT_EINVAL, "shape: count, ranks, topology, ports, ring and "
+			       "step are not beside a shape");
+	}
+	return q->spares < 0 || q->spares > MODEL_MAX_HOSTS ?
+	       err_set(err, WEFT_EINVAL, "spares: %d is not 0 to %d", q->spares, MODEL_MAX_HOSTS)
+	       : 0;
+}
+
 /* What can be checked of a collective without a fabric. */
 static int check_numbers(const Weft__V1__RequestJobRequest *q, struct err *err)
 {
@@ -137,7 +160,8 @@ static int check_numbers(const Weft__V1__RequestJobRequest *q, struct err *err)
 		return err_set(err, WEFT_EINVAL, "ranks: %d is not 2 to %d, or is beside count or "
 			       "ring", q->ranks, MODEL_MAX_HOSTS);
 	}
-	if (q->n_nodes == 0 && !q->ranks && (q->count < 2 || q->count > MODEL_MAX_HOSTS)) {
+	if (q->n_nodes == 0 && !q->ranks && q->n_shape == 0 &&
+	    (q->count < 2 || q->count > MODEL_MAX_HOSTS)) {
 		return err_set(err, WEFT_EINVAL, "count: %d is not 2 to %d",
 			       q->count, MODEL_MAX_HOSTS);
 	}
@@ -227,7 +251,8 @@ static int check_collective(const struct jobs *jobs, const Weft__V1__RequestJobR
 	enum coll_kind kind;
 	int r;
 
-	if ((r = check_numbers(q, err)) || (r = check_text("topology", q->topology, err)) ||
+	if ((r = check_shape(q, err)) || (r = check_numbers(q, err)) ||
+	    (r = check_text("topology", q->topology, err)) ||
 	    (r = check_text("algorithm", q->algorithm, err)) ||
 	    (r = check_places(jobs, q, err))) {
 		return r;

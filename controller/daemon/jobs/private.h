@@ -47,6 +47,7 @@ struct job {
 	Weft__V1__RequestJobRequest *req;	/* s.spec, decoded; owned */
 	char *circuits, *ports;	/* of req, as struct model_request has them, with the ports
 				 * of a number once it has them; owned */
+	char *topology;		/* likewise */
 	enum weft_err code;	/* with which it failed; 0: as what was impossible */
 	VEC(struct job_call) calls;
 	double rate;		/* part of its rate that is left, 0 to 1 */
@@ -195,6 +196,7 @@ void named_request_fini(struct named_request *n);
 /* As struct model_request has them; owned by the caller. */
 char *job_circuits_text(const Weft__V1__RequestJobRequest *q);
 char *job_ports_text(const Weft__V1__RequestJobRequest *q);
+char *job_topology_text(const Weft__V1__RequestJobRequest *q);
 /* Whether both ask for the same circuits, in whatever order. O(n log n). */
 bool same_circuits(const Weft__V1__RequestJobRequest *a, const Weft__V1__RequestJobRequest *b);
 

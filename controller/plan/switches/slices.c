@@ -19,8 +19,8 @@
 #include "lib/base/alloc.h"
 
 #define SMALL 8
-#define MAX_NODES 400000	/* of the search through all arrangements */
-#define MAX_LOOKS 40000000	/* at pairs of cubes, while light is followed */
+#define MAX_NODES 100000	/* of the search through all arrangements */
+#define MAX_LOOKS 8000000	/* at pairs of cubes, while light is followed */
 #define BAD_COST 100000		/* a failed port against circuits */
 
 struct slice {
@@ -400,13 +400,17 @@ static void arrange(struct slice *s)
 	int *at = x_alloc((size_t)s->k + 1, sizeof(*at));
 	bool *used = x_alloc((size_t)s->n + 1, sizeof(*used));
 	int64_t looks = MAX_LOOKS;
+	bool lit = false;
 
 	s->cost = INT64_MAX;
 	for (int p = 0; p < s->k; p++) {
 		at[p] = p;
 	}
 	take_better(s, at);
-	for (int u = 0; u < s->n && s->cost > 0 && looks > 0; u++) {
+	for (int u = 0; u < s->n; u++) {
+		lit |= s->out[u] > 0;
+	}
+	for (int u = 0; u < s->n && lit && s->cost > 0 && looks > 0; u++) {
 		follow_light(s, u, at, used);
 		take_better(s, at);
 		looks -= 7 * (int64_t)s->k * s->n;
@@ -420,7 +424,7 @@ static void arrange(struct slice *s)
 		exchange(s, at, used);
 		take_better(s, at);
 	}
-	s->is_exact = s->cost == 0;
+	s->is_exact = s->cost == 0 || !lit;
 	if (s->k <= SMALL && !s->is_exact) {
 		try_all(s, at, used);
 	}
@@ -600,16 +604,16 @@ static void add_spares(const struct slice *s, int spares, int *out)
 	free(used);
 }
 
-void place_slice(const struct model_fabric *f, const struct place_request *w, const int *cubes,
-		 int n, int *out)
+void place_slice(const struct model_fabric *f, const struct place_request *w,
+		 const int twist[3], const int *cubes, int n, int *out)
 {
 	static const struct plan_base dark;
 	int *reaches = find_light(f, w->base ? w->base : &dark);
 	struct slice s;
 
-	slice_init(&s, f, w->shape, w->twist, cubes, n, reaches);
+	slice_init(&s, f, w->shape, twist, cubes, n, reaches);
 	arrange(&s);
-	add_spares(&s, w->n - s.k, out);
+	add_spares(&s, w->spares, out);
 	slice_fini(&s);
 	free(reaches);
 }

@@ -32,7 +32,7 @@ static struct model_fabric *fabric(int cubes, const struct slice_text *w, int n)
 	buf_printf(&b, "weft: 1\nfabric: t\ncubes:\n  - { name: 'c[00-%02d]', rate: 400Gbps, "
 		   "switches: 'x[00-15],y[00-15],z[00-15]' }\nswitches:\n"
 		   "  - { name: 'x[00-15],y[00-15],z[00-15]', size: %dx%d, driver: sim, "
-		   "domain: all }\njobs:\n", cubes - 1, 2 * cubes, 2 * cubes);
+		   "domain: all }\njobs:%s\n", cubes - 1, 2 * cubes, 2 * cubes, n ? "" : " []");
 	for (int i = 0; i < n; i++) {
 		buf_printf(&b, "  - { name: %s, nodes: '%s', shape: %dx%dx%d, twist: %s, spares: "
 			   "%d, collective: allreduce, size: 1MiB, algorithm: bucket }\n",
@@ -481,6 +481,71 @@ static void test_a_dead_switch_moves_no_cube(void **state)
 	state_fini(&s);
 }
 
+/* ---- placement ----------------------------------------------------------- */
+
+/* The first cubes that a slice of this shape gets, by number, and how many circuits it makes. */
+static int place(struct state *s, int cubes, const int size[3], int spares, int *out)
+{
+	struct plan_base base = { .observed = s->light, .intent = s->light };
+	struct place_request w = { .ring = -1, .spares = spares, .base = &base };
+	bool *busy = calloc((size_t)cubes, 1);
+	struct err err = { 0 };
+	struct buf nodes = { 0 };
+	struct slice_text t = { .name = "new", .spares = spares };
+	int *hosts, n, count;
+
+	for (int i = 0; i < s->f->n_jobs; i++) {
+		for (int k = 0; k < s->f->jobs[i].n_hosts; k++) {
+			busy[s->f->jobs[i].hosts[k]] = true;
+		}
+	}
+	for (int i = 0; i < 3; i++) {
+		t.size[i] = size[i];
+		w.shape[i] = 4 * size[i];
+	}
+	if (place_job(s->f, &w, NULL, busy, &hosts, &n, &err)) {
+		free(busy);
+		return err.code;
+	}
+	assert_int_equal(n, size[0] * size[1] * size[2] + spares);
+	for (int i = 0; i < n; i++) {
+		assert_false(busy[hosts[i]]);
+		buf_printf(&nodes, "%sc%02d", i ? "," : "", hosts[i]);
+		out[i] = hosts[i];
+	}
+	t.nodes = buf_cstr(&nodes);
+	count = change(s, &t, 1);
+	buf_fini(&nodes);
+	free(hosts);
+	free(busy);
+	return count;
+}
+
+static void test_cubes_are_where_light_is(void **state)
+{
+	const struct slice_text all[] = { { "a", "c[00-05]", { 1, 1, 6 }, false, 0 },
+					  { "b", "c[06-09]", { 1, 2, 2 }, false, 0 },
+					  { "c", "c[10-17]", { 2, 2, 2 }, false, 0 } };
+	struct state s = { .cubes = 64 };
+	int out[64];
+
+	(void)state;
+	change(&s, all, 3);
+	change(&s, all, 1);
+	assert_int_equal(place(&s, 64, all[2].size, 0, out), 0);
+	assert_in_range(out[0], 10, 17);
+	change(&s, all, 1);
+	assert_int_equal(place(&s, 64, all[1].size, 2, out), 0);
+	assert_in_range(out[0], 6, 9);
+	/* Spares are where no light would go with them. */
+	assert_int_equal(out[4], 18);
+	change(&s, all, 1);
+	assert_true(place(&s, 64, (int[]){ 4, 4, 4 }, 0, out) < 0);
+	change(&s, NULL, 0);
+	assert_int_equal(place(&s, 64, (int[]){ 1, 1, 2 }, 62, out), 16);
+	state_fini(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +557,7 @@ int main(void)
 		cmocka_unit_test(test_light_stays_until_it_is_wanted),
 		cmocka_unit_test(test_a_spare_stands_in),
 		cmocka_unit_test(test_a_dead_switch_moves_no_cube),
+		cmocka_unit_test(test_cubes_are_where_light_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
