@@ -62,6 +62,40 @@ int coll_moore_steps(int64_t n, int64_t d, bool both)
 	return k;
 }
 
+/* Of the nodes that Moore's bound allows within k hops, what no digraph has more of. */
+static int64_t largest_order(int64_t d, int k, bool both, int64_t moore)
+{
+	static const struct {
+		int d, k, n;
+	} known[] = { { 3, 2, 10 }, { 3, 3, 20 }, { 3, 4, 38 }, { 4, 2, 15 }, { 5, 2, 24 },
+		      { 6, 2, 32 }, { 7, 2, 50 } };
+
+	if (k < 2 || d < (both ? 3 : 2)) {
+		return moore;
+	}
+	for (size_t i = 0; both && i < sizeof(known) / sizeof(known[0]); i++) {
+		if (known[i].d == d && known[i].k == k) {
+			return known[i].n;
+		}
+	}
+	if (both) {
+		return d == 57 && k == 2 ? moore : moore - 2;
+	}
+	return k == 2 ? moore - 1 : d == 2 ? moore - 3 : d == 3 || k < 5 ? moore - 2 : moore - 1;
+}
+
+int coll_min_hops(int64_t n, int64_t d, bool both)
+{
+	int k = coll_moore_steps(n, d, both);
+	int64_t moore = 1, level = d;
+
+	for (int i = 0; i < k; i++) {
+		moore += level;
+		level *= both ? d - 1 : d;
+	}
+	return n > largest_order(d, k, both, moore) ? k + 1 : k;
+}
+
 /* The fewest steps at the bandwidth bound; INT_MAX without any. */
 static int steps_at_bound(const struct finder_candidates *set, int n)
 {
@@ -359,7 +393,7 @@ static void publish(struct coll_finder *f, const struct finder_candidates *all,
 	struct finder_candidates set = { 0 };
 
 	make_frontier(f, all, &set);
-	out->steps_bound = coll_moore_steps(f->q->n, f->q->degree, f->q->bidirectional);
+	out->steps_bound = coll_min_hops(f->q->n, f->q->degree, f->q->bidirectional);
 	out->bound_num = bound.num;
 	out->bound_den = bound.den;
 	out->groups = finder_groups_of(f->q->n);

@@ -32,6 +32,17 @@ struct coll_query {
  * (definition 11); both: every arc has its reverse, so that d - 1 lead on. 1 where it never
  * does. */
 int coll_moore_steps(int64_t n, int64_t d, bool both);
+/*
+ * The same, or one more where it is proven that no digraph meets Moore's bound with so many nodes:
+ * duplex, d >= 3, k >= 2, neither its order nor one less (Hoffman and Singleton 1960, Bannai and
+ * Ito 1973, 1981, Damerell 1973, Erdos, Fajtlowicz and Hoffman 1980, Kurosawa and Tsujii 1981) but
+ * for d = 3, 7 and perhaps 57 with k = 2, and of d = 3 to 7 what Elspas 1964, Buset 2000 and
+ * Molodtsov 2006 found the largest to be; one way, d >= 2, k >= 2, not its order (Plesnik and Znam
+ * 1974, Bridges and Toueg 1980), with k >= 3 of d = 2 none of the two below (Miller and Fris 1992,
+ * Miller and Siran 2001), of d = 3 or k = 3, 4 not one less (Baskoro and others 2005, Conde and
+ * others 2008, 2013).
+ */
+int coll_min_hops(int64_t n, int64_t d, bool both);
 /* For one query, half a second to two of processor time; for each of a sweep. */
 #define COLL_FINDER_SETS 20000
 #define COLL_FINDER_SWEEP_SETS 500
@@ -58,7 +69,7 @@ enum coll_groups {
 
 struct coll_frontier {
 	VEC(struct coll_point) points;	/* by steps, then T_B falls */
-	int steps_bound;		/* Moore bound of n, d: for an all-reduce
+	int steps_bound;		/* coll_min_hops of n, d: for an all-reduce
 					 * too, which need not be two
 					 * phases */
 	int64_t bound_num, bound_den;	/* of T_B */
@@ -80,7 +91,7 @@ int coll_find(const struct coll_query *q, bool prove, struct coll_frontier *out,
 void coll_frontier_fini(struct coll_frontier *f);
 
 /* What is proven of a frontier's point, of all digraphs of as many nodes and ports: that none takes
- * fewer steps (Moore's bound), that none has less T_B by a breadth-first broadcast of so many
+ * fewer steps (coll_min_hops), that none has less T_B by a breadth-first broadcast of so many
  * steps (the bandwidth bound; with d >= n - 1 also that of one or two steps). O(n^2). */
 void coll_point_proven(const struct coll_query *q, const struct coll_frontier *f,
 		       const struct coll_point *p, bool *steps, bool *bandwidth);

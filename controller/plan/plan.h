@@ -261,7 +261,7 @@ struct plan_choice {
 	/* By time: those refused, the one taken, and the next best where
 	 * there is one. */
 	VEC(struct plan_topology) considered;
-	int steps_bound;	/* Moore's; 0: not known */
+	int steps_bound;	/* coll_min_hops; 0: not known */
 	VEC(struct plan_range) ranges;	/* ascending; empty: not known */
 };
 

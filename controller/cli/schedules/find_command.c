@@ -298,6 +298,29 @@ static void note_dark(struct out *o, const struct coll_query *q, const struct co
 	}
 }
 
+/* Which hops beyond Moore's bound are proven to be needed, and which the fastest point takes
+ * without a proof. */
+static void out_hops(const struct cli *c, struct out *o, const struct coll_query *q,
+		     const struct coll_frontier *f)
+{
+	int moore = coll_moore_steps(q->n, q->degree, q->bidirectional);
+	int hops = f->points.n ? f->points.v[0].steps / (q->kind == COLL_ALLREDUCE ? 2 : 1) : 0;
+
+	if (c->format != OUT_TABLE) {
+		out_int(o, "moore_steps", moore);
+		return;
+	}
+	if (f->steps_bound > moore) {
+		out_note(o, "hops: %d by Moore's bound, but no topology of %d nodes of %d ports "
+			 "has so few: %d are proven to be needed", moore, q->n, q->degree,
+			 f->steps_bound);
+	}
+	if (hops > f->steps_bound) {
+		out_note(o, "hops: %d are proven to be needed, %d are known to do: whether fewer "
+			 "than %d would is open", f->steps_bound, hops, hops);
+	}
+}
+
 /* Why there may be no fewer steps: for people only where there is a reason. */
 static void out_groups(const struct cli *c, struct out *o, const struct coll_query *q,
 		       const struct coll_frontier *f)
@@ -315,8 +338,8 @@ static void out_groups(const struct cli *c, struct out *o, const struct coll_que
 	}
 }
 
-/* {nodes, degree, bidirectional, collective, source, steps_bound, bandwidth_bound, groups,
- * bound_ns, best, points: [{steps, bandwidth_factor, bandwidth_optimal,
+/* {nodes, degree, bidirectional, collective, source, steps_bound, bandwidth_bound, moore_steps,
+ * groups, bound_ns, best, points: [{steps, bandwidth_factor, bandwidth_optimal,
  * time_ns, proven, ports, computed, topology}], fastest}; times, best and fastest only with a
  * cost. */
 static void out_frontier(const struct cli *c, struct out *o, const struct coll_query *q,
@@ -331,6 +354,7 @@ static void out_frontier(const struct cli *c, struct out *o, const struct coll_q
 	find_out_forward(o, p);
 	out_int(o, "steps_bound", f->steps_bound);
 	find_out_ratio(o, "bandwidth_bound", f->bound_num, f->bound_den);
+	out_hops(c, o, q, f);
 	out_groups(c, o, q, f);
 	out_time(c, o, p, "bound", f->steps_bound, f->bound_num, f->bound_den);
 	if (p->asked) {

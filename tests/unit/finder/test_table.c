@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "collective/finder/private.h"
+#include "lib/base/alloc.h"
 #include "tests/unit/world.h"
 #include "tests/unit/schedule/common.h"
 
@@ -220,10 +221,81 @@ static void test_shipped(void **state)
 	coll_finder_free(f);
 }
 
+/* ---- the fewest hops ---- */
+
+/* Whether some choice of two arcs out of each node from `node` on, of those of adjacent[], has all
+ * of n nodes within two hops of each. */
+static bool exists(int n, unsigned *adjacent, int node)
+{
+	bool found = false;
+
+	if (node == n) {
+		for (int u = 0; u < n; u++) {
+			unsigned near = 1u << u | adjacent[u];
+
+			for (int v = 0; v < n; v++) {
+				near |= adjacent[u] >> v & 1 ? adjacent[v] : 0;
+			}
+			if (near != (1u << n) - 1) {
+				return false;
+			}
+		}
+		return true;
+	}
+	for (int a = 0; a < n && !found; a++) {
+		for (int b = a + 1; b < n && !found; b++) {
+			adjacent[node] = 1u << a | 1u << b;
+			found = a != node && b != node && exists(n, adjacent, node + 1);
+		}
+	}
+	return found;
+}
+
+/* Values of the literature; the smallest case gone through, node 0 being joined to 1 and 2; and all
+ * that weft knows is above them. */
+static void test_min_hops(void **state)
+{
+	static const struct {
+		int n, d;
+		bool both;
+		int moore, hops;
+	} known[] = {
+		{ 7, 2, false, 2, 3 }, { 6, 2, false, 2, 2 }, { 13, 2, false, 3, 4 },
+		{ 12, 2, false, 3, 3 }, { 13, 3, false, 2, 3 }, { 12, 3, false, 2, 2 },
+		{ 39, 3, false, 3, 4 }, { 38, 3, false, 3, 3 }, { 10, 3, true, 2, 2 },
+		{ 50, 7, true, 2, 2 }, { 49, 7, true, 2, 2 }, { 17, 4, true, 2, 3 },
+		{ 16, 4, true, 2, 3 }, { 15, 4, true, 2, 2 }, { 21, 3, true, 3, 4 },
+		{ 20, 3, true, 3, 3 }, { 64, 8, true, 2, 3 }, { 63, 8, true, 2, 2 },
+		{ 3250, 57, true, 2, 2 }, { 9, 2, true, 4, 4 }, { 5, 4, true, 1, 1 },
+	};
+	unsigned adjacent[8] = { 1u << 1 | 1u << 2 };
+	size_t len;
+	const char *text = finder_table_shipped(&len);
+	char *copy = x_ndup(text, len), *save = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		assert_int_equal(coll_moore_steps(known[i].n, known[i].d, known[i].both),
+				 known[i].moore);
+		assert_int_equal(coll_min_hops(known[i].n, known[i].d, known[i].both),
+				 known[i].hops);
+	}
+	assert_true(exists(6, adjacent, 1));
+	assert_true(ALL_OR_SOME(false, true) || !exists(7, adjacent, 1));
+	for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		int n, d, hops;
+		char way[5];
+
+		assert_int_equal(sscanf(line, "%d %d %4s %d", &n, &d, way, &hops), 4);
+		assert_true(hops >= coll_min_hops(n, d, strcmp(way, "both") == 0));
+	}
+	free(copy);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_min_hops), cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_improve),
 		cmocka_unit_test(test_shipped),
