@@ -9,14 +9,22 @@
  *
  * The all-gather of a group's first terminals is moved by all of its elements, and of the sums
  * those of the first terminals are kept: so the schedule is compact where the all-gather is.
+ *
+ * Where nodes forward one step is enough: every rank sends its vector to each other over all
+ * shortest paths.
  */
+#include <math.h>
+#include <stdlib.h>
+
 #include "collective/bfb/bfb.h"
 #include "collective/make/private.h"
+#include "lib/base/alloc.h"
 
 /* Transfers that are kept: of a job's schedule, of one by name, and of one that "auto" makes. */
 #define MAX_JOB (INT64_C(1) << 20)
 #define MAX_NAMED (INT64_C(1) << 24)
 #define MAX_AUTO (INT64_C(1) << 22)
+#define MAX_AUTO_DIRECT (INT64_C(1) << 20)	/* its arcs are as many */
 
 /* An empty all-reduce on what the all-gather is on, compact by the same group. */
 static int make_empty(const struct coll_sched *gather, struct coll_sched **out, struct err *err)
@@ -71,14 +79,12 @@ static int add_sums(const struct coll_sched *gather, struct coll_sched *out, str
 	return rc ? rc : coll_finish(out, err);
 }
 
-/* Every transfer of the all-gather that is kept stands for one of each sum. */
-static int check_size(const struct coll_make_query *q, const struct coll_sched *gather,
+/* kept: transfers of a schedule. */
+static int check_size(const struct coll_make_query *q, int64_t kept, int64_t by_auto,
 		      struct err *err)
 {
-	int64_t kept, most = q->max_transfers > 0 ? MAX_JOB : q->algorithm ? MAX_NAMED : MAX_AUTO;
+	int64_t most = q->max_transfers > 0 ? MAX_JOB : q->algorithm ? MAX_NAMED : by_auto;
 
-	coll_xfers(gather, &kept);
-	kept *= coll_ranks(gather);
 	return kept <= most ? 0 : err_set(err, WEFT_ELIMIT, "algorithm one-shot: %lld transfers "
 					  "are too many: at most %lld", (long long)kept,
 					  (long long)most);
@@ -121,25 +127,160 @@ static bool may_gain(const struct coll_make_query *q, const struct coll_made *be
 	       make_predict_one_shot(q, &p, NULL) == 0 && p.time_ns < (double)best->time_ns;
 }
 
-int make_by_one_shot(const struct coll_make_query *q, const struct coll_algorithm *self,
-		     struct coll_made *best, struct err *err)
+/* Step by step, over links. */
+static int offer_by_links(const struct coll_make_query *q, const struct coll_algorithm *self,
+			  struct coll_made *best, struct err *err)
 {
 	struct coll_made one = { .algorithm = self };
 	struct coll_sched *gather = NULL;
 	struct topo *copy = NULL;
+	int64_t kept = 0;
 	int rc;
 
 	if (!q->algorithm && best->sched && !may_gain(q, best)) {
 		return 0;
 	}
-	(void)((rc = topo_copy(q->topo, &copy, err)) ||
-	       (rc = coll_bfb_cut(COLL_ALLGATHER, copy, 0, &gather, err)) ||
-	       (rc = check_size(q, gather, err)) || (rc = make_empty(gather, &one.sched, err)) ||
-	       (rc = add_sums(gather, one.sched, err)));
+	if ((rc = topo_copy(q->topo, &copy, err)) == 0 &&
+	    (rc = coll_bfb_cut(COLL_ALLGATHER, copy, 0, &gather, err)) == 0) {
+		/* Each of the all-gather's stands for one of every sum. */
+		coll_xfers(gather, &kept);
+		(void)((rc = check_size(q, kept * coll_ranks(gather), MAX_AUTO, err)) ||
+		       (rc = make_empty(gather, &one.sched, err)) ||
+		       (rc = add_sums(gather, one.sched, err)));
+	}
 	coll_free(gather);
 	if (rc) {
 		coll_free(one.sched);
 		return rc;
 	}
 	return make_offer(q, &one, best, err);
+}
+
+/* ---- in one step --------------------------------------------------------- */
+
+/* What it takes at least: all loads alike. HUGE_VAL: a rank cannot be reached. */
+static double min_direct_ns(const struct coll_make_query *q, const struct topo_group *g)
+{
+	const struct topo *t = q->topo;
+	const struct coll_cost *c = q->cost;
+	int n = topo_n(t), far = 0;
+	int32_t *dist = x_alloc((size_t)n, sizeof(*dist));
+	double hops = 0, cap = 0, links = topo_m(t);
+
+	for (int u = 0; u < n; u++) {
+		if (topo_group_first(g, u) != u) {
+			continue;
+		}
+		topo_bfs(t, u, dist);
+		for (int v = 0; v < n; v++) {
+			hops += dist[v] < 0 ? HUGE_VAL : (double)dist[v] * topo_group_order(g);
+			far = dist[v] > far ? dist[v] : far;
+		}
+	}
+	for (int a = 0; a < topo_m(t); a++) {
+		cap += (double)topo_arc(t, a)->cap;
+	}
+	free(dist);
+	return (double)c->alpha_ns + (double)c->hop_ns * far +
+	       (double)c->message_ns * n * (n - 1.0) / links +
+	       hops / cap * (double)c->size_bytes * 8e9 / (double)c->link_bps;
+}
+
+/* All to all, kinds of nodes as they are. */
+static int make_complete(const struct topo *like, struct topo **out, struct err *err)
+{
+	int n = topo_n(like), rc = topo_new(n, out, err);
+
+	for (int u = 0; u < n && rc == 0; u++) {
+		topo_set_node(*out, u, TOPO_TERMINAL, topo_node_flags(like, u));
+		for (int v = 0; v < n && rc == 0; v++) {
+			rc = u == v ? 0 : topo_add_arc(*out, u, v, 1, 0, err);
+		}
+	}
+	if (rc == 0) {
+		topo_freeze(*out);
+	}
+	return rc;
+}
+
+/* On the complete digraph; g is taken over. */
+static int make_at_once(const struct topo *t, struct topo_group *g, struct coll_sched **out,
+			struct err *err)
+{
+	struct topo *all = NULL;
+	int rc = make_complete(t, &all, err);
+
+	if (rc || (rc = coll_new(COLL_ALLREDUCE, all, 1, 0, 0, out, err))) {
+		topo_group_free(g);
+		return rc;
+	}
+	rc = coll_set_group(*out, g, err);
+	for (int u = 0; u < topo_n(t) && rc == 0; u++) {
+		for (int a = 0; topo_group_first(g, u) == u && a < topo_m(all) && rc == 0; a++) {
+			rc = coll_add(*out, &(struct coll_xfer){ .arc = a, .origin = u,
+								.dest = COLL_NO_DEST,
+								.op = COLL_OP_REDUCE }, err);
+		}
+	}
+	return rc ? rc : coll_finish(*out, err);
+}
+
+/* By all shortest paths, or where these are too many by one a dimension. */
+static int embed_direct(const struct coll_make_query *q, const struct coll_sched *all,
+			struct coll_made *one, struct err *err)
+{
+	struct topo *copy = NULL;
+	int rc = topo_copy(q->topo, &copy, err);
+
+	if (rc || (rc = coll_embed(all, copy, COLL_ROUTING_MINIMAL_SPLIT, 0, &one->sched,
+				   err)) != WEFT_ELIMIT) {
+		return rc;
+	}
+	err_clear(err);
+	rc = topo_copy(q->topo, &copy, err);
+	return rc ? rc : coll_embed(all, copy, COLL_ROUTING_DIMENSION_ORDER, 0, &one->sched, err);
+}
+
+/* Where nodes forward; one that is too large, or of which a rule of routes knows nothing, is
+ * passed over. */
+static int offer_direct(const struct coll_make_query *q, const struct coll_algorithm *self,
+			struct coll_made *best, struct err *err)
+{
+	struct coll_made one = { .algorithm = self, .is_physical = true };
+	struct coll_sched *all = NULL;
+	struct topo_group *g = NULL;
+	int64_t n = topo_n(q->topo), kept = n * (n - 1);
+	int rc;
+
+	if (!q->cost || !q->cost->forwards || q->links_only || q->fabric || q->batches > 1 ||
+	    n != topo_ranks(q->topo)) {
+		return 0;
+	}
+	if ((rc = topo_group_find(q->topo, &g, err))) {
+		return rc;
+	}
+	kept *= g ? topo_group_orbits(g) : n;
+	if (check_size(q, kept, MAX_AUTO_DIRECT, NULL) ||
+	    min_direct_ns(q, g) >= (double)best->time_ns) {
+		topo_group_free(g);
+		return 0;
+	}
+	if ((rc = make_at_once(q->topo, g, &all, err)) == 0) {
+		rc = embed_direct(q, all, &one, err);
+	}
+	coll_free(all);
+	if (rc) {
+		err_clear(err);
+		return 0;
+	}
+	coll_set_physical_name(one.sched, q->expr ? q->expr : "");
+	return make_offer(q, &one, best, err);
+}
+
+int make_by_one_shot(const struct coll_make_query *q, const struct coll_algorithm *self,
+		     struct coll_made *best, struct err *err)
+{
+	int rc = offer_by_links(q, self, best, err);
+
+	return rc ? rc : offer_direct(q, self, best, err);
 }

@@ -533,14 +533,20 @@ static void sort_arcs(struct topo_action *x)
 	const struct topo_arc *arcs = topo_arcs(x->t);
 	int m = topo_m(x->t), first;
 
-	for (int a = 0; a < m; a++) {
-		x->sorted[a] = a;
-	}
 	/* They are in the order of their sources already. */
 	for (int v = 0; v < topo_n(x->t); v++) {
 		int n = topo_out(x->t, v, &first);
+		bool sorted = true;
 
-		qsort_r(x->sorted + first, (size_t)n, sizeof(*x->sorted), by_ends, (void *)arcs);
+		for (int a = first; a < first + n; a++) {
+			x->sorted[a] = a;
+			sorted = sorted && (a == first ||
+					    topo_arc_compare(&arcs[a - 1], &arcs[a]) <= 0);
+		}
+		if (!sorted) {
+			qsort_r(x->sorted + first, (size_t)n, sizeof(*x->sorted), by_ends,
+				(void *)arcs);
+		}
 	}
 	for (int p = 0; p < m; p++) {
 		x->place[x->sorted[p]] = p;

@@ -152,6 +152,79 @@ static void short_vectors(void **state)
 	}
 }
 
+/* Where nodes forward a single step is enough: over all shortest paths, as far as their number is
+ * small, and by dimension beyond. */
+static void at_once(void **state)
+{
+	static const struct { const char *expr; enum coll_routing routing; int64_t ns; } rows[] = {
+		{ "Torus(4,4,4)", COLL_ROUTING_MINIMAL_SPLIT, 2921 },
+		{ "Torus(8,8)", COLL_ROUTING_MINIMAL_SPLIT, 3741 },
+		{ "Torus(16,4)", COLL_ROUTING_MINIMAL_SPLIT, 4582 },
+		{ "Hypercube(6)", COLL_ROUTING_MINIMAL_SPLIT, 2921 },
+		{ "Mesh(4,4)", COLL_ROUTING_MINIMAL_SPLIT, 2912 },
+		{ "Torus(3,3,3,3)", COLL_ROUTING_MINIMAL_SPLIT, 2118 },
+		{ "Torus(4,4,4,4)", COLL_ROUTING_DIMENSION_ORDER, 3823 },
+	};
+	const struct coll_cost cost = {
+		.alpha_ns = 500, .hop_ns = 400, .forwards = true, .size_bytes = 32,
+		.link_bps = INT64_C(400000000000),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct topo *t = digraph(rows[i].expr);
+		struct coll_made m = make(t, NULL, &cost);
+		struct coll_sched *all;
+		struct err err = { 0 };
+
+		assert_string_equal(m.algorithm->name, "one-shot");
+		assert_int_equal(m.report.steps, 1);
+		assert_int_equal(coll_routing(m.sched), rows[i].routing);
+		assert_int_equal(m.time_ns, rows[i].ns);
+		assert_true(m.bound_ns <= m.time_ns);
+		if (coll_ranks(m.sched) <= 64) {
+			must(coll_unfold(m.sched, &all, &err), &err);
+			must(coll_verify(all, NULL, &err), &err);
+			replay(all);
+			coll_free(all);
+		}
+		coll_made_fini(&m);
+		topo_free(t);
+	}
+}
+
+/* Of random digraphs too; never where ranks pass on nothing. */
+static void at_once_anywhere(void **state)
+{
+	struct coll_cost cost = small;
+	struct rng r;
+
+	(void)state;
+	cost.hop_ns = 500;
+	rng_seed(&r, 38);
+	for (int i = 0; i < 40; i++) {
+		int n = 2 + (int)rng_below(&r, 9);
+		struct topo *t = random_digraph(&r, n, (int)rng_below(&r, 20), 3, 1, 0);
+		struct coll_made m;
+		struct coll_sched *all;
+		struct err err = { 0 };
+
+		cost.forwards = false;
+		m = make(t, "one-shot", &cost);
+		assert_int_equal(m.report.steps, topo_diameter(t));
+		coll_made_fini(&m);
+		cost.forwards = true;
+		m = make(t, "one-shot", &cost);
+		assert_int_equal(m.report.steps, 1);
+		assert_true(m.time_ns >= cost.alpha_ns + topo_diameter(t) * cost.hop_ns);
+		must(coll_unfold(m.sched, &all, &err), &err);
+		replay(all);
+		coll_free(all);
+		coll_made_fini(&m);
+		topo_free(t);
+	}
+}
+
 /* A reduce and a broadcast are in it although sums are forwarded, each in no more time. */
 static void trimmed(void **state)
 {
@@ -198,6 +271,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_contribution), cmocka_unit_test(short_vectors),
 		cmocka_unit_test(trimmed), cmocka_unit_test(too_large),
+		cmocka_unit_test(at_once), cmocka_unit_test(at_once_anywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
