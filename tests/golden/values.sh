@@ -183,4 +183,16 @@ broken "sent before held" \
 	 (.transfers | map(.[0] == $last) | index(true)) as $i |
 	 .transfers[$i][0] = 0'
 broken "on a missing arc" '.transfers[3][1] = 9999'
+# Slices of cubes: the best rates of all-to-alls on tori and their twists, and of the digraph that
+# a job of twisted cubes has.
+rate() { # RATE TOPOLOGY
+	field "all-to-all on $2: rate" .flow_rate_exact "$1" \
+		weft schedule make -t "$2" -c all-to-all --rate --exact
+}
+rate 1/128 'Torus(4,4,8)'
+rate 3/220 'TwistedTorus(4,4,8,0,4,4)'
+rate 1/256 'Torus(4,8,8)'
+rate 1/184 'TwistedTorus(4,8,8,4,4,0)'
+weft topology build -f "$TOP/configs/fabrics/cubes.yaml" --job experts -o "$T/experts.txt" >"$T/out"
+rate 3/220 "$T/experts.txt"
 finish

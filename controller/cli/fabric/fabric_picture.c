@@ -66,6 +66,8 @@ struct fabric_card {
 	int *marked[3];		/* of an input: 1 + place in marks->circuits, 0: none there */
 	VEC(struct circuit_line) lines;
 	int left_out;		/* circuits of lines that are too many */
+	uint64_t *looks;	/* of each device: what its card shows */
+	int alike;		/* further devices whose cards show the same */
 	bool *jobs;			/* that have circuits, of the fabric's; all cards add */
 	bool *ring_jobs;		/* that have programs */
 	bool *seen_marks;		/* likewise */
@@ -564,13 +566,35 @@ static bool is_marked(const struct marked_device *d)
 	return d && (n > 0 || d->problem[0]);
 }
 
+/* Of places, hosts and lines; FNV-1a. */
+static uint64_t card_hash(const struct fabric_card *k)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < (size_t)k->n_hosts + 5 * k->lines.n; i++) {
+		const struct circuit_line *l = &k->lines.v[(i - (size_t)k->n_hosts) / 5];
+		size_t field = (i - (size_t)k->n_hosts) % 5;
+		int value = i < (size_t)k->n_hosts ? k->hosts[i] : field == 0 ? l->a
+			    : field == 1 ? l->b : field == 2 ? l->job
+			    : field == 3 ? (int)l->mark : l->count;
+
+		hash = (hash ^ (uint32_t)value) * UINT64_C(0x100000001b3);
+	}
+	return hash + (uint64_t)k->n_places;
+}
+
 static void put_heading(struct fabric_card *k, bool ring)
 {
 	static const char *const words[] = { "", "new", "to delete", "pending", "missing",
 					     "unexpected" };
+	char name[CONF_MAX_NAME + 32], more[32] = "";
 	int n = 0;
 	struct buf b = { 0 };
 
+	if (k->alike) {
+		snprintf(more, sizeof(more), " and %d alike", k->alike);
+	}
+	snprintf(name, sizeof(name), "%.63s%s", text(list(k->device, "name")), more);
 	for (size_t i = 0; i < k->lines.n; i++) {
 		n += k->lines.v[i].job != NO_JOB ? k->lines.v[i].count : 0;
 	}
@@ -585,8 +609,7 @@ static void put_heading(struct fabric_card *k, bool ring)
 			buf_printf(&b, ", %d %s", n, words[m]);
 		}
 	}
-	svg_put(k->c, k->x + 16, k->y + 26, 'b', SVG_HEAD, CARD - 100,
-		text(list(k->device, "name")));
+	svg_put(k->c, k->x + 16, k->y + 26, 'b', SVG_HEAD, CARD - 100, name);
 	svg_put(k->c, k->x + CARD - 16, k->y + 26, 'e', SVG_SOFT, 0, text(list(k->device, "kind")));
 	svg_put(k->c, k->x + 16, k->y + 46, 'b', SVG_SOFT, CARD - 32, buf_cstr(&b));
 	if (k->marks && k->marks->problem[0]) {
@@ -623,17 +646,44 @@ static const struct marked_device *marks_of(const struct fabric_picture *p, cons
 	return NULL;
 }
 
-/* Cards of the devices with marks, or of the others. */
-static void put_cards(struct fabric_card *k, bool marked, int *cards)
+/* Where there are more devices than cards: what each card would show. Rings and what has a problem
+ * are like no other. */
+static void compare_cards(struct fabric_card *k)
 {
 	json_t *devices = list(k->root, "devices");
 	size_t i;
 
 	json_array_foreach(devices, i, k->device) {
 		k->marks = marks_of(k->p, text(list(k->device, "name")));
-		if (is_marked(k->marks) != marked || *cards >= MOST_CARDS) {
+		k->number = (int)i;
+		k->looks[i] = i + 1;
+		if (json_array_size(devices) > MOST_CARDS && !list(k->device, "members") &&
+		    !(k->marks && k->marks->problem[0])) {
+			find_places(k);
+			k->lines.n = 0;
+			find_lines(k);
+			k->looks[i] = card_hash(k);
+		}
+	}
+}
+
+/* Cards of the devices with marks, or of the others; *shown: devices. */
+static void put_cards(struct fabric_card *k, bool marked, int *cards, int *shown)
+{
+	json_t *devices = list(k->root, "devices");
+	size_t i;
+
+	json_array_foreach(devices, i, k->device) {
+		k->marks = marks_of(k->p, text(list(k->device, "name")));
+		if (is_marked(k->marks) != marked || *cards >= MOST_CARDS || !k->looks[i]) {
 			continue;
 		}
+		k->alike = 0;
+		for (size_t j = i + 1; j < json_array_size(devices); j++) {
+			k->alike += k->looks[j] == k->looks[i];
+			k->looks[j] = k->looks[j] == k->looks[i] ? 0 : k->looks[j];
+		}
+		*shown += 1 + k->alike;
 		k->number = (int)i;
 		k->x = SVG_MARGIN + (*cards % ACROSS) * (CARD + 12);
 		k->y = svg_top() + (*cards / ACROSS) * (CARD_HIGH + 12);
@@ -706,7 +756,7 @@ static double put_marks(struct fabric_card *k, double y, double width)
 
 static int put_all(struct fabric_card *k, struct err *err)
 {
-	int cards = 0, devices = (int)json_array_size(list(k->root, "devices"));
+	int cards = 0, shown = 0, devices = (int)json_array_size(list(k->root, "devices"));
 	double y, width;
 
 	if (json_is_true(list(k->root, "too_large"))) {
@@ -715,15 +765,16 @@ static int put_all(struct fabric_card *k, struct err *err)
 	if (read_hosts(k, err)) {
 		return err->code;
 	}
-	put_cards(k, true, &cards);
-	put_cards(k, false, &cards);
+	compare_cards(k);
+	put_cards(k, true, &cards, &shown);
+	put_cards(k, false, &cards, &shown);
 	y = svg_top() + (cards + ACROSS - 1) / ACROSS * (CARD_HIGH + 12) + 4;
 	width = (cards < ACROSS ? cards > 1 ? cards : 2 : ACROSS) * (CARD + 12);
 	y = put_jobs(k, y, width);
 	y = put_marks(k, y, width);
-	if (devices > cards) {
+	if (devices > shown) {
 		svg_putf(k->c, SVG_MARGIN, y + 12, 'b', SVG_SOFT, "and %d more devices",
-			 devices - cards);
+			 devices - shown);
 		y += 22;
 	}
 	svg_tell_dropped(k->c, SVG_MARGIN, y + 12, "names");
@@ -756,6 +807,7 @@ int fabric_draw(const struct fabric_picture *p, struct buf *svg, struct err *err
 	arrays_add(&a, k.hosts, json_array_size(list(root, "hosts")));
 	arrays_add(&a, k.host_of_port, json_array_size(list(root, "ports")));
 	arrays_add(&a, k.jobs, json_array_size(list(root, "jobs")));
+	arrays_add(&a, k.looks, json_array_size(list(root, "devices")));
 	arrays_add(&a, k.ring_jobs, json_array_size(list(root, "jobs")));
 	arrays_add(&a, k.trunk_places, json_array_size(list(root, "devices")));
 	for (i = 0; i < 2; i++) {
