@@ -17,9 +17,16 @@ weft emulate --control-dir "$T/ctl" "$T/cubes.yaml" >"$T/emulate.log" 2>&1 </dev
 PID[emulate]=$!
 wait_for 20 grep -q '^ready' "$T/emulate.log"
 tap "48 emulators listen"
-for s in x00 x05 z15; do CTL[$s]=$T/ctl/$s.ctl; done
+for s in {x,y,z}{00..15}; do CTL[$s]=$T/ctl/$s.ctl; done
 daemon || exit 1
 map() { control "$1" map | grep , | sort; }
+# The maps of all switches by the rules of such machines: sizes of what hangs together.
+rules() {
+	mkdir -p "$T/maps"
+	for s in {x,y,z}{00..15}; do map "$s" >"$T/maps/$s"; done
+	/usr/bin/python3 "$TOP/tests/integration/slices.py" rules "$T/maps" 9 >"$T/rules" 2>&1
+	grep -qx "$1" "$T/rules" || ! sed 's/^/# /' "$T/rules"
+}
 job() { weft job list --all --format json "$1" | jq -c '.jobs[-1]'; }
 is() { [[ $(job "$1" | jq "$2") == true ]]; }
 
@@ -49,6 +56,19 @@ map x00 >"$T/x"
 [[ $(wc -l <"$T/x") == 12 ]] && grep -qx 0,9 "$T/x"
 tap "a cube alone on an axis meets itself, plus to minus"
 
+rules "2 4"
+tap "the maps of all switches are two tori, of whole cubes"
+slices() { /usr/bin/python3 "$TOP/docs/examples/slices.py" "$@"; }
+checks() { /usr/bin/python3 "$TOP/tests/integration/slices.py" "$@"; }
+slices slurm >"$T/topology.yaml" && [[ $(checks slurm "$T/topology.yaml") == 2 ]]
+tap "as Slurm's tori"
+grep -q 'nodes: cube0,cube2,cube1,cube3$' "$T/topology.yaml"
+tap "whose first coordinate is the fastest"
+slices kubernetes tpu7x >"$T/slices.yaml" && [[ $(checks kubernetes "$T/slices.yaml") == 2 ]]
+tap "as Slice objects"
+grep -q '^  topology: 4x4x8' "$T/slices.yaml" && grep -q 'reason: ACTIVE$' "$T/slices.yaml"
+tap "which are active"
+
 expect 0 "it ends" weft job release b
 map z15 >"$T/z"
 expect 0 "the same again" weft job request c --shape 4x4x8 --twist -c allreduce --size 1MiB
@@ -70,6 +90,8 @@ tap "the schedule is of the others and the spare"
 map z15 | grep -v '^[0-4],\|^9,\|^1[0-3],' | cmp -s - "$T/others"
 tap "no circuit of the other slice was touched"
 
+rules "2 4"
+tap "the maps are two tori still"
 map z15 >"$T/z"
 for p in $(seq 0 17); do control x05 "fault port-failed=i$p" >"$T/ctl.out"; done
 weft verify >/dev/null 2>&1
