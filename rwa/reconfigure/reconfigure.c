@@ -15,9 +15,11 @@
 #include "rwa/reconfigure/private.h"
 
 #define ATTEMPTS 16		/* plans that are made while something is interrupted */
-#define ATTEMPTS_FEW 256	/* where few lightpaths move */
+#define ATTEMPTS_FEW 256	/* where few lightpaths move, and more for each */
+#define ATTEMPTS_A_MOVE 64
 #define FEW 60
 #define REROUTES_FEW 8		/* then, of a lightpath */
+#define REROUTES_MORE 30	/* and in those for each */
 #define ATTEMPTS_LIGHTPATHS 2000	/* of more, only one */
 
 void rwa_change_fini(struct rwa_change *c)
@@ -384,7 +386,8 @@ static void break_cycle(struct planner *p)
 	int32_t n = find_blockers(p, v), i = 0;
 	int32_t first = p->attempt ? (int32_t)rng_below(&p->rng, (uint64_t)n) : 0;
 	struct rwa_place route = { 0 };
-	uint8_t most = p->attempt > ATTEMPTS ? REROUTES_FEW : 1;
+	uint8_t most = p->attempt >= ATTEMPTS_FEW ? REROUTES_MORE
+		       : p->attempt > ATTEMPTS ? REROUTES_FEW : 1;
 
 	/* Better where no one else will be. */
 	for (int32_t k = 0; !route.n && k < 2 * n; k++) {
@@ -568,7 +571,8 @@ static void plan_best(const struct rwa_mesh *m, const struct rwa_assignment *fro
 
 	plan_once(m, from, to, opt, 0, out);
 	most = !out->cuts.n || out->lightpaths.n > ATTEMPTS_LIGHTPATHS ? 1
-	     : out->moved > FEW ? ATTEMPTS : ATTEMPTS_FEW;
+	     : out->moved > FEW ? ATTEMPTS
+	     : ATTEMPTS_FEW + ATTEMPTS_A_MOVE * (uint64_t)out->moved;
 	for (uint64_t k = 1; k < most; k++) {
 		struct rwa_change other = { 0 }, worse = *out;
 

@@ -98,8 +98,8 @@ void rwa_change_fini(struct rwa_change *c);
  * What is new is added at last, as it only takes what could be a spare route. While
  * something is interrupted, and there are at most 2000 lightpaths, 16 plans are
  * made in which some lightpaths leave earlier or later than they can; where at most 60
- * move, up to 240 more, in which a lightpath may also be rerouted several times, and those
- * that stay leave for a while. The one with the fewest interruptions is taken, then the
+ * move, 240 more and 64 for each of them, in which a lightpath may also be rerouted several
+ * times, and those that stay leave for a while. The one with the fewest interruptions is taken, then the
  * fewest temporary routes.
  *
  * By domain, a lightpath belongs to the failure domain of the first hop that
