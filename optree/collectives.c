@@ -149,12 +149,18 @@ static int make_exchange(const struct optree_params *p, enum optree_algorithm ho
 	return rc;
 }
 
-static int make_broadcast(const struct optree_params *p, int root,
+#define AUTO_STEPS 10000
+
+/* With overlap a stream is the better the more steps it has, each of which has to be stored and
+ * sent to devices: very many are made for who names the algorithm. */
+static int make_broadcast(const struct optree_params *p, int root, enum optree_algorithm how,
 			  struct optree_plan *out, struct err *err)
 {
+	struct optree_params few = *p;
 	int reach, rc = make_reach(p, &reach, err);
 
-	return rc ? rc : broadcast_make(p, root, reach, out, err);
+	few.max_steps = how == OPTREE_AUTO ? AUTO_STEPS : p->max_steps;
+	return rc ? rc : broadcast_make(&few, root, reach, out, err);
 }
 
 #define TIMELINE_LINKS (1 << 22)	/* of all lightpaths */
@@ -204,7 +210,7 @@ int optree_collective(const struct optree_params *p, enum coll_kind kind, int ro
 	} else if (kind == COLL_ALLTOALL) {
 		rc = make_exchange(p, how, out, err);
 	} else {
-		rc = make_broadcast(p, root, out, err);
+		rc = make_broadcast(p, root, how, out, err);
 	}
 	if (!rc && p->overlap && out->sched) {
 		set_overlapped(p, out);

@@ -46,6 +46,7 @@ struct optree_params {
 	/* Plan nothing with more lights than this when written out (for jobs:
 	 * COLL_MAX_LIGHTS, what a schedule holds); 0: as fast as can be. */
 	int64_t max_lights;
+	int64_t max_steps;	/* of a broadcast's stream; 0: as many as a schedule has */
 	const struct rwa_loss *loss;	/* NULL: no budget */
 	/* The light that the plan may use, when it is not all of it: fibres
 	 * of unequal sizes, fibres in one direction only, or what other jobs

@@ -320,6 +320,9 @@ static void limit_steps(struct stream_search *x)
 
 	x->max_chunks = (int64_t)s->n * compose_max_chunks(x->p);
 	x->max_steps = min64(2 * s->n + x->max_chunks / least, COLL_MAX_STEPS - s->n);
+	if (x->p->max_steps) {
+		x->max_steps = min64(x->max_steps, x->p->max_steps);
+	}
 	if (x->p->max_lights) {
 		x->max_steps = min64(x->max_steps, x->p->max_lights / lights);
 	}

@@ -99,8 +99,8 @@ void rwa_change_fini(struct rwa_change *c);
  * something is interrupted, and there are at most 2000 lightpaths, 16 plans are
  * made in which some lightpaths leave earlier or later than they can; where at most 60
  * move, 240 more and 64 for each of them, in which a lightpath may also be rerouted several
- * times, and those that stay leave for a while. The one with the fewest interruptions is taken, then the
- * fewest temporary routes.
+ * times, and those that stay leave for a while. The one with the fewest interruptions is taken,
+ * then the fewest temporary routes.
  *
  * By domain, a lightpath belongs to the failure domain of the first hop that
  * it gives up or takes, and all this happens within one domain until nothing

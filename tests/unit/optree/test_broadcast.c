@@ -427,6 +427,17 @@ static void steps_are_worth_their_time(void **state)
 	assert_in_range(plan.steps, 1000, 3000);
 	assert_true(plan.gap < 0.02);
 	optree_plan_fini(&plan);
+	/* More than 10,000 are for who asks for them by name. */
+	p = params(1024, 8, 1000000);
+	p.overlap = true;
+	p.convert_ns = 0;
+	assert_int_equal(optree_collective(&p, COLL_BROADCAST, 0, OPTREE_AUTO, &plan, &err), 0);
+	assert_in_range(plan.steps, 5000, 10000 + 1024);
+	optree_plan_fini(&plan);
+	assert_int_equal(optree_collective(&p, COLL_BROADCAST, 0, OPTREE_COMPOSED, &plan, &err), 0);
+	assert_in_range(plan.steps, 20000, 100000);
+	assert_true(plan.gap < 0.02);
+	optree_plan_fini(&plan);
 }
 
 /* 64 MB and 1 GB, as far as the bound is known to allow. */
