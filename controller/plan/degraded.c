@@ -295,6 +295,26 @@ static void assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj)
 	plan_again(ctx, pj, seen, loss);
 }
 
+/* Backups over what does not work are none. */
+static void count_backups(const struct plan_ctx *ctx, struct plan_job *pj)
+{
+	const struct plan_circuit *v = pj->backups;
+
+	for (int i = 0, end; i < pj->n_backups; i = end) {
+		bool works = true;
+
+		for (end = i; end < pj->n_backups && v[end].arc == v[i].arc; end++) {
+			const struct plan_circuit *c = &v[end];
+			const struct plan_light *seen = plan_observed(ctx, c->device);
+
+			works &= plan_works(seen, true, c->xc.in) &&
+				 plan_works(seen, false, c->xc.out);
+		}
+		pj->n_protected -= !works;
+		pj->n_unprotected += !works;
+	}
+}
+
 int plan_degraded(const struct model_fabric *fabric, const struct plan_base *base,
 		  struct plan **out, struct err *err)
 {
@@ -320,6 +340,7 @@ int plan_degraded(const struct model_fabric *fabric, const struct plan_base *bas
 			for (int k = 0; k < pj->n_circuits; k++) {
 				pj->circuits[k].dark = is_dead(&ctx, &pj->circuits[k]);
 			}
+			count_backups(&ctx, pj);
 			plan_assess(&ctx, pj);
 		}
 	}
