@@ -129,9 +129,10 @@ has() {
 	fi
 }
 
-# wait_for SECONDS COMMAND...: until the command succeeds.
+# wait_for SECONDS COMMAND...: until the command succeeds; as on a quiet machine, so that it is given up only
+# after four times as long.
 wait_for() {
-	local end=$((${EPOCHREALTIME/[.,]/} + $1 * 1000000)) ms=50
+	local end=$((${EPOCHREALTIME/[.,]/} + $1 * 4000000)) ms=50
 	shift
 	while ! "$@" >/dev/null 2>&1; do
 		((${EPOCHREALTIME/[.,]/} < end)) || return 1
