@@ -62,20 +62,39 @@ static void add_tori(const struct finder_list *l, const char *text, int least, i
 	}
 }
 
+/* A power of a prime. */
+static bool is_field(int q)
+{
+	int p = 2;
+
+	while (q % p) {
+		p++;
+	}
+	while (q % p == 0) {
+		q /= p;
+	}
+	return q == 1;
+}
+
 int finder_slim_fly(int n, int *ports)
 {
-	int q = 4, p = 2, left;
+	int q = 4;
 
 	while (2 * q * q < n) {
 		q++;
 	}
 	*ports = q % 4 == 3 ? (3 * q + 1) / 2 : 3 * q / 2;
-	while (q % p) {
-		p++;
+	return 2 * q * q == n && q <= TOPO_MAX_FIELD && is_field(q) ? q : 0;
+}
+
+int finder_polarity(int n)
+{
+	int q = 2;
+
+	while (q * q + q + 1 < n) {
+		q++;
 	}
-	for (left = q; left % p == 0; left /= p) {
-	}
-	return 2 * q * q == n && left == 1 && q <= TOPO_MAX_FIELD ? q : 0;
+	return q * q + q + 1 == n && q <= TOPO_MAX_FIELD && is_field(q) ? q : 0;
 }
 
 void finder_list_families(int n, int degree, bool both, struct finder_families *out)
@@ -98,6 +117,9 @@ void finder_list_families(int n, int degree, bool both, struct finder_families *
 	}
 	if ((k = finder_slim_fly(n, &half))) {
 		add(&l, half, 2, "SlimFly(%d)", k);
+	}
+	if ((k = finder_polarity(n))) {
+		add(&l, k + 1, 2, "Polarity(%d)", k);
 	}
 	if (!both) {
 		add(&l, degree, n - 1, "UniRing(%d,%d)", degree, n);

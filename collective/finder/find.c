@@ -226,13 +226,18 @@ static int add_cycle_prefix(struct coll_finder *f, struct finder_candidates *set
 	return add_computed(f, set, &c);
 }
 
-/* 2 q^2 nodes of diameter 2: some half of Moore's bound, near the bound of bandwidth. */
-static int add_slim_fly(struct coll_finder *f, struct finder_candidates *set, int n, int d)
+/* Of diameter 2: of 2 q^2 nodes, some half of Moore's bound, near the bound of bandwidth; of
+ * q^2 + q + 1, near Moore's bound. */
+static int add_of_two_hops(struct coll_finder *f, struct finder_candidates *set, int n, int d)
 {
 	struct finder_candidate c = { .steps = 0 };
 	int ports, q = finder_slim_fly(n, &ports);
 
-	return q && ports == d && finder_name(&c, "SlimFly(%d)", q) ? add_computed(f, set, &c) : 0;
+	if (q && ports == d && finder_name(&c, "SlimFly(%d)", q)) {
+		return add_computed(f, set, &c);
+	}
+	q = finder_polarity(n);
+	return q && q + 1 == d && finder_name(&c, "Polarity(%d)", q) ? add_computed(f, set, &c) : 0;
 }
 
 /* `times` line graphs of c, which load `more` in a phase. */
@@ -288,7 +293,7 @@ static int unidirectional(struct coll_finder *f, struct finder_candidates *set, 
 
 	add_optimal(f, set, n, d, false);
 	rc = add_kautz(f, set, n, d);
-	(void)(rc || (rc = add_cycle_prefix(f, set, n, d)) || (rc = add_slim_fly(f, set, n, d)));
+	(void)(rc || (rc = add_cycle_prefix(f, set, n, d)) || (rc = add_of_two_hops(f, set, n, d)));
 	for (int k = 1; d > 1 && base % d == 0 && base / d >= 2 && !rc; k++) {
 		base /= d;
 		add_lines(f, set, (int)base, d, k);
@@ -303,7 +308,7 @@ static int bidirectional(struct coll_finder *f, struct finder_candidates *set, i
 	int rc = 0;
 
 	add_optimal(f, set, n, d, true);
-	if ((rc = add_slim_fly(f, set, n, d))) {
+	if ((rc = add_of_two_hops(f, set, n, d))) {
 		return rc;
 	}
 	if (d % 2 == 0 && !finder_table_read(f, n, d / 2, false, &half)) {
@@ -592,6 +597,11 @@ int coll_finder_improve(struct coll_finder *f, const struct coll_query *query, s
 	f->below = steps_at_bound(&there, q.n);
 	f->all_kinds = true;
 	rc = search(f, true, &all);
+	/* What is to be beaten guides a search: without it others are found. */
+	f->below = INT_MAX;
+	if (!rc) {
+		rc = search(f, true, &all);
+	}
 	/* Only now: what is promised is not to lose against what is known already. */
 	for (size_t i = 0; i < there.list.n && !rc; i++) {
 		finder_keep(f, &all, &there.list.v[i]);

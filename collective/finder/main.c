@@ -4,8 +4,9 @@
  *
  * For every size that weft's table has (FROM to TO: only those nodes), a search of SETS
  * sets of generators, in a sequence that SEED numbers, begins from what the file has; what is
- * better is written back, every minute and at the end. The file may be new. Running it
- * again with another seed goes on looking: `make frontiers`.
+ * better is written back, every minute and at the end. Sizes and ports beyond the usual ones are
+ * looked at where the file has a line of them, if only "294 9 both". The file may be new. Running
+ * it again with another seed goes on looking: `make frontiers`.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,7 +24,7 @@
 #define MAX_TABLE (16 << 20)
 #define SAVE_S 60		/* between two writes */
 
-static const int degrees[] = { 2, 3, 4, 6, 8 };
+static const int degrees[] = { 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
 #define CELLS (2 * (int)(sizeof(degrees) / sizeof(degrees[0])))
 
 /* The table while it is being made. */
@@ -42,10 +43,10 @@ struct finder_making {
 	struct err err;
 };
 
-/* All to 1024, then multiples of 100 and of 256. */
-static bool has_size(int n)
+/* All to 1024, then multiples of 100 and of 256, of 2, 3, 4, 6 and 8 ports. */
+static bool is_usual(int n, int d)
 {
-	return n >= 2 && (n <= 1024 || (n <= MAX_N && (n % 100 == 0 || n % 256 == 0)));
+	return (d <= 4 || d == 6 || d == 8) && (n <= 1024 || n % 100 == 0 || n % 256 == 0);
 }
 
 /* The lines of a text into their places; a line without one is dropped. */
@@ -57,7 +58,7 @@ static void read_lines(struct finder_making *m)
 		int n, d;
 		char way[5];
 
-		if (sscanf(line, "%d %d %4s", &n, &d, way) != 3 || !has_size(n)) {
+		if (sscanf(line, "%d %d %4s", &n, &d, way) != 3 || n < 2 || n > MAX_N) {
 			continue;
 		}
 		for (int i = 0; i < CELLS; i++) {
@@ -116,8 +117,8 @@ static int improve(struct finder_making *m, struct coll_finder *f, int n, int i,
 	q.n = n;
 	q.degree = degrees[i / 2];
 	q.bidirectional = i % 2;
-	if (q.degree >= n - 1) {
-		return 0;	/* known without a table */
+	if (q.degree >= n - 1 || (!is_usual(n, q.degree) && !m->line[n][i])) {
+		return 0;	/* known without a table, or not in it */
 	}
 	rc = coll_finder_improve(f, &q, &line, err);
 	if (!rc || rc == WEFT_EINFEASIBLE) {
@@ -138,7 +139,7 @@ static void work(void *arg, int part)
 	(void)part;
 	coll_finder_set_table(f, m->text, m->len);
 	while (!rc && (n = atomic_fetch_add(&m->next, 1)) <= m->to) {
-		for (int i = 0; has_size(n) && i < CELLS && !rc; i++) {
+		for (int i = 0; i < CELLS && !rc; i++) {
 			rc = improve(m, f, n, i, &err);
 		}
 	}

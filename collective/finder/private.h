@@ -190,8 +190,8 @@ void finder_groups_fini(struct finder_groups *groups);
  * Deterministic. */
 void finder_add_permutations(int n, struct rng *rng, struct finder_groups *out);
 
-/* Adds all groups of n elements that do not commute, as far as the table of small groups has them
- * (small_groups.c); false: none of that order. O(bytes of the table). */
+/* Adds the groups of n elements that do not commute, as far as the table of small groups has them
+ * (small_groups.c); false: none of that order, or a sample. O(bytes of the table). */
 bool finder_add_small(int n, struct finder_groups *out);
 
 /* Whether a group of n elements need not be cyclic, or not even abelian; the lists above have
@@ -278,6 +278,8 @@ struct finder_families {
 
 /* The q of SlimFly(q) with n nodes, and its ports; 0: there is none. O(sqrt n). */
 int finder_slim_fly(int n, int *ports);
+/* The q of Polarity(q) of n nodes, of q + 1 ports; 0: there is none. */
+int finder_polarity(int n);
 
 /* SlimFly, complete and complete bipartite graphs, hypercubes, rings (one way unless `both`) and
  * all tori of n nodes and at most so many ports; nothing is built. Deterministic. */

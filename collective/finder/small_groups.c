@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Small groups that do not commute, by generators: all of an order where these are at most 200, as
- * far as they act on few points. What random matrices and permutations find of them is a part.
+ * far as they act on few points, else a sample. What random matrices and permutations find of them
+ * is a part.
  *
  * The text, small_groups.txt, is made by tests/tools/small_groups.g and put into the program by the
- * assembler: a line an order, after which stands a word a group, its generators with commas
- * between them. A generator is the images of points 0, 1, .. in turn, a character each, without
- * fixed points at the end.
+ * assembler: a line an order, with a ~ behind it where it is a sample, after which stands a word a
+ * group, its generators with commas between them. A generator is the images of points 0, 1, .. in
+ * turn, a character each, without fixed points at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,7 @@ static void add_word(int n, const char *word, const char *end, struct finder_gro
 bool finder_add_small(int n, struct finder_groups *out)
 {
 	const char *line = small_groups_text, *end = line;
+	bool all;
 
 	for (; line < small_groups_end; line = end + 1) {
 		end = memchr(line, '\n', (size_t)(small_groups_end - line));
@@ -68,6 +70,7 @@ bool finder_add_small(int n, struct finder_groups *out)
 		if (atoi(line) > n) {
 			return false;
 		}
+		all = line[strspn(line, "0123456789")] != '~';
 		while ((line = memchr(line, ' ', (size_t)(end - line)))) {
 			const char *next;
 
@@ -75,7 +78,7 @@ bool finder_add_small(int n, struct finder_groups *out)
 			next = memchr(line, ' ', (size_t)(end - line));
 			add_word(n, line, next ? next : end, out);
 		}
-		return true;
+		return all;
 	}
 	return false;
 }

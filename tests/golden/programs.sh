@@ -53,6 +53,15 @@ is "files" "allreduce-0-ll.xml allreduce-1-ll128.xml allreduce-2-simple.xml" \
 is "one channel of two lanes is enough" 2 \
 	"$(attribute "$T/by-size/allreduce-2-simple.xml" nchannels)"
 
+# Exchanges of sums have LL for what is short, too: its threshold is where Simple is faster.
+expect 0 "recursive doubling" weft schedule make -t 'Torus(4,4)' -c allreduce \
+	-a recursive-doubling -o "$T/exchange.pb"
+expect 0 "a folder of it" weft schedule export "$T/exchange.pb" --to rccl-xml \
+	--link-bandwidth 400Gbps -o "$T/exchange/"
+is "files" "allreduce-0-ll.xml allreduce-1-simple.xml" "$(cd "$T/exchange" && echo *)"
+is "LL ends where Simple begins" "$(attribute "$T/exchange/allreduce-1-simple.xml" minBytes)" \
+	"$(($(attribute "$T/exchange/allreduce-0-ll.xml" maxBytes) + 1))"
+
 expect 64 "one file of several protocols" weft schedule export "$T/s.pb" --to msccl-xml \
 	--protocol ll,simple -o "$T/one.xml"
 expect 64 "no protocol" weft schedule export "$T/s.pb" --to msccl-xml --protocol fast

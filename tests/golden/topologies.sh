@@ -77,6 +77,7 @@ graph 'Crown(5)' 10 4 3
 graph 'Paley(9)' 9 4 2
 graph 'Paley(29)' 29 14 2
 graph 'SlimFly(5)' 50 7 2
+graph 'Polarity(5)' 31 6 2
 graph 'PG(3)' 26 4 3
 graph 'PG(7)' 114 8 3
 graph 'AG(4)' 32 4 4

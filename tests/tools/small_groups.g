@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes collective/finder/small_groups.txt: generators of the groups that do not commute, of all
 # orders below 1024 with at most 200 groups, as far as GAP's library has them and they act on at
-# most 40 points. Needs gap-core and gap-smallgrp.
+# most 40 points; of an order with more a sample, spread evenly over GAP's numbers, of those that three
+# elements generate. Needs gap-core and gap-smallgrp.
 #
 #   FROM=1 TO=1023 gap -q tests/tools/small_groups.g </dev/null >collective/finder/small_groups.txt
 #
-# A line an order: the order, then a word a group, which is its generators with commas between
+# A line an order: the order, with a ~ behind it where it is a sample, then a word a group, which is its generators with commas between
 # them; a generator is the images of the points in turn, a character each, without fixed points at
 # the end.
 
@@ -25,28 +26,51 @@ Compact := function(G)
 	return iso * small * by;
 end;
 
-by := fail;
+# The word of a group; "" for one that commutes, or acts on too many points.
+Word := function(G)
+	local by, gens;
+	if IsAbelian(G) then
+		return "";
+	fi;
+	by := Compact(G);
+	if NrMovedPoints(Image(by)) > 40 then
+		return "";
+	fi;
+	if IsSolvableGroup(G) then
+		gens := List(MinimalGeneratingSet(G), x -> Image(by, x));
+	else
+		gens := SmallGeneratingSet(Image(by));
+	fi;
+	return JoinStringsWithSeparator(List(gens, Written), ",");
+end;
+
+most := 30;
 for n in [Int(GAPInfo.SystemEnvironment.FROM) .. Int(GAPInfo.SystemEnvironment.TO)] do
 	words := [];
-	if SmallGroupsAvailable(n) and NumberSmallGroups(n) <= 200 then
-		for i in [1 .. NumberSmallGroups(n)] do
-			G := SmallGroup(n, i);
-			if IsAbelian(G) then
-				continue;
-			fi;
-			by := Compact(G);
-			if NrMovedPoints(Image(by)) > 40 then
-				continue;
-			fi;
-			if IsSolvableGroup(G) then
-				gens := List(MinimalGeneratingSet(G), x -> Image(by, x));
-			else
-				gens := SmallGeneratingSet(Image(by));
-			fi;
-			Add(words, JoinStringsWithSeparator(List(gens, Written), ","));
-		od;
+	count := 0;
+	if SmallGroupsAvailable(n) then
+		count := NumberSmallGroups(n);
 	fi;
+	if count <= 200 then
+		words := Filtered(List([1 .. count], i -> Word(SmallGroup(n, i))), w -> w <> "");
+	fi;
+	# Three tries a word.
+	for k in [0 .. 3 * most - 1] do
+		if count > 200 and Length(words) < most then
+			G := SmallGroup(n, 1 + QuoInt((k * 37 mod (3 * most)) * count, 3 * most));
+			if IsSolvableGroup(G) and Length(MinimalGeneratingSet(G)) <= 3 then
+				word := Word(G);
+				if word <> "" then
+					Add(words, word);
+				fi;
+			fi;
+		fi;
+	od;
 	if Length(words) > 0 then
-		Print(n, " ", JoinStringsWithSeparator(words, " "), "\n");
+		mark := "";
+		if count > 200 then
+			mark := "~";
+		fi;
+		Print(n, mark, " ", JoinStringsWithSeparator(words, " "), "\n");
 	fi;
 od;

@@ -454,6 +454,17 @@ static void measure_plane(struct topo_make *mk)
 	check_field(mk, 64);
 }
 
+/* Whether a point of the plane is on the line of another, its dual. */
+static bool is_on_dual(const struct topo_points *p, int a, int b)
+{
+	int sum = 0;
+
+	for (int i = 0; i < 3; i++) {
+		sum = add(&p->f, sum, p->f.mul[p->at[a][i]][p->at[b][i]]);
+	}
+	return sum == 0;
+}
+
 static void build_plane(struct topo_make *mk)
 {
 	struct topo_points p;
@@ -461,13 +472,33 @@ static void build_plane(struct topo_make *mk)
 	points_init(&p, mk, 3, NULL);
 	for (int a = 0; a < p.n; a++) {
 		for (int b = 0; b < p.n; b++) {
-			int sum = 0;
-
-			for (int i = 0; i < 3; i++) {
-				sum = add(&p.f, sum, p.f.mul[p.at[a][i]][p.at[b][i]]);
-			}
-			if (sum == 0) {
+			if (is_on_dual(&p, a, b)) {
 				topo_edge(mk, a, p.n + b);
+			}
+		}
+	}
+	points_fini(&p);
+}
+
+static void measure_polarity(struct topo_make *mk)
+{
+	int64_t q = topo_number(mk, 0), n = q * q + q + 1;
+
+	mk->size = (struct topo_size){ n, (n - 1) * (q + 1), 0, false, true };
+	check_field(mk, 64);
+}
+
+/* Each point is joined to those on its own line but itself: q + 1 points, that are on theirs, have
+ * a port less. W. G. Brown, Canad. Math. Bull. 9 (1966). */
+static void build_polarity(struct topo_make *mk)
+{
+	struct topo_points p;
+
+	points_init(&p, mk, 3, NULL);
+	for (int a = 0; a < p.n; a++) {
+		for (int b = 0; b < a; b++) {
+			if (is_on_dual(&p, a, b)) {
+				topo_edge(mk, a, b);
 			}
 		}
 	}
@@ -590,6 +621,9 @@ const struct topo_family topo_regular[] = {
 	  "SlimFly(5) is Hoffman and Singleton's", measure_slim_fly, build_slim_fly },
 	{ "PG", "n", "PG(q)", "points and lines of the projective plane, q+1 "
 	  "ports; PG(2) is Heawood's graph", measure_plane, build_plane },
+	{ "Polarity", "n", "Polarity(q)", "points of the projective plane, joined to those on "
+	  "their line: q^2+q+1 nodes of diameter 2, q or q+1 ports", measure_polarity,
+	  build_polarity },
 	{ "AG", "n", "AG(q)", "points and lines of the affine plane less a "
 	  "parallel class, q ports", measure_affine, build_affine },
 	{ "GQ", "n", "GQ(q)", "generalized quadrangle, q+1 ports; GQ(2) is "

@@ -427,7 +427,7 @@ static void test_small_groups(void **state)
 	};
 	struct finder_groups all = { 0 };
 	char *text = NULL;
-	int words = 0;
+	int words = 0, samples = 0;
 	size_t len;
 
 	(void)state;
@@ -449,13 +449,15 @@ static void test_small_groups(void **state)
 
 		all.n = 0;
 		some = finder_add_small(n, &all);
-		assert_int_equal(some, all.n > 0);
+		assert_true(all.n > 0 || !some);
+		samples += all.n > 0 && !some;
 		words -= (int)all.n;
 		for (size_t i = 0; i < all.n && n <= 100; i++) {
 			assert_rebuilt(&all.v[i].g, n);
 		}
 	}
 	assert_int_equal(words, 0);
+	assert_true(samples > 0);
 	assert_false(finder_add_small(65520, &all));
 	vec_fini(&all);
 }

@@ -330,6 +330,7 @@ static void test_dark_ports(void **state)
 		{ 4, 16, false, 2, 8, 5, 15, "Multi(K(4),5)" },
 		{ 50, 7, true, 4, 49, 25, 7, "SlimFly(5)" },
 		{ 98, 11, true, 4, 99, 49, 11, "SlimFly(7)" },
+		{ 91, 10, true, 4, 200, 91, 10, "Polarity(9)" },
 		{ 10, 12, false, 2, 12, 5, 9, "K(10)" },
 		{ 10, 12, false, 4, 9, 5, 12, "Multi(Odd(3),4)" },
 		{ 6, 7, false, 4, 11, 6, 7, "Prod(Multi(K(2),3),Multi(K(3),2))" },

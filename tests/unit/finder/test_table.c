@@ -10,6 +10,7 @@
 
 #include "collective/finder/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/number/rng.h"
 #include "tests/unit/world.h"
 #include "tests/unit/schedule/common.h"
 
@@ -221,6 +222,49 @@ static void test_shipped(void **state)
 	coll_finder_free(f);
 }
 
+/* ---- the table and searches ---- */
+
+/* Nothing that a search of the usual length finds, which takes nothing from the table, beats what
+ * the table has, in rows of sizes up to 208 that have many groups: FINDER_ROWS in the environment
+ * says of how many. */
+static void test_not_worse(void **state)
+{
+	const int many = getenv("FINDER_ROWS") ? atoi(getenv("FINDER_ROWS")) : ALL_OR_SOME(6, 1);
+	static const int degrees[] = { 3, 4, 6, 8 };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, (uint64_t)many);
+	for (int i = 0; i < many; i++) {
+		struct coll_query q = { .n = 32 + 16 * (int)rng_below(&rng, 12),
+					.degree = degrees[rng_below(&rng, 4)],
+					.bidirectional = rng_below(&rng, 2),
+					.kind = COLL_ALLREDUCE };
+		struct coll_frontier table, search;
+
+		assert_int_equal(coll_find(&q, false, &table, NULL), 0);
+		q.sets = COLL_FINDER_SETS;
+		assert_int_equal(coll_find(&q, false, &search, NULL), 0);
+		for (size_t k = 0; k < search.points.n; k++) {
+			const struct coll_point *p = &search.points.v[k];
+			bool known = false;
+
+			for (size_t t = 0; t < table.points.n; t++) {
+				const struct coll_point *o = &table.points.v[t];
+
+				known |= o->steps <= p->steps &&
+					 (__int128)o->num * p->den <= (__int128)p->num * o->den;
+			}
+			if (!known) {
+				fail_msg("%d nodes of %d ports: the table has no %d steps of "
+					 "%s", q.n, q.degree, p->steps, p->expr);
+			}
+		}
+		coll_frontier_fini(&table);
+		coll_frontier_fini(&search);
+	}
+}
+
 /* ---- the fewest hops ---- */
 
 /* Whether some choice of two arcs out of each node from `node` on, of those of adjacent[], has all
@@ -295,7 +339,8 @@ static void test_min_hops(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_min_hops), cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_not_worse), cmocka_unit_test(test_min_hops),
+		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_improve),
 		cmocka_unit_test(test_shipped),

@@ -98,6 +98,9 @@ static const struct {
 	{ "SlimFly(4)", 32, 192, 6, 2, true, true, 0 },
 	{ "SlimFly(5)", 50, 350, 7, 2, true, true, 0 },
 	{ "SlimFly(7)", 98, 1078, 11, 2, true, false, 0 },
+	{ "Polarity(2)", 7, 18, 0, 2, true, false, 0 },
+	{ "Polarity(4)", 21, 100, 0, 2, true, false, 0 },
+	{ "Polarity(7)", 57, 448, 0, 2, true, false, 0 },
 	{ "Crown(5)", 10, 40, 4, 3, true, true, 0 },
 	{ "Dist(PG(2),3)", 14, 56, 4, 3, true, true, 0 },
 	{ "L2(Dist(PG(2),3))", 224, 896, 4, 5, false, false, 0 },
@@ -393,6 +396,7 @@ static void refusals(void **state)
 		{ "Paley(7)", WEFT_EINVAL, "multiple of 4" },
 		{ "Paley(21)", WEFT_EINVAL, "power of a prime" },
 		{ "SlimFly(6)", WEFT_EINVAL, "power of a prime" },
+		{ "Polarity(6)", WEFT_EINVAL, "power of a prime" },
 		{ "SlimFly(3)", WEFT_EINVAL, "expected 4 or more" },
 		{ "GH(7)", WEFT_EINVAL, "at most 5" },
 		{ "BiRing(3,5)", WEFT_EINVAL, "even" },
@@ -480,7 +484,7 @@ static void help_matches_parser(void **state)
 			fail_msg("%s: %s", expr, err.msg);
 		}
 	}
-	assert_int_equal(n, 57);
+	assert_int_equal(n, 58);
 }
 
 /* Renaming symbols moves any word to any other; k steps make any of another. */
