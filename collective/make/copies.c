@@ -7,8 +7,11 @@
  * that cannot be beaten, or the work would be out of proportion. What can be cut into batches that
  * overlap is offered so too, and moved to idle links.
  */
+#include <stdlib.h>
+
 #include "collective/bfb/bfb.h"
 #include "collective/make/private.h"
+#include "lib/base/alloc.h"
 
 /* Transfers that are kept by a schedule in batches, and beyond which a construction is not
  * tried beside a compact schedule. */
@@ -258,6 +261,9 @@ int make_by_steady(const struct coll_make_query *q, const struct coll_algorithm 
 #define JOB_TREES (INT64_C(1) << 14)
 #define MAX_TREES (INT64_C(1) << 18)
 
+/* The same for an all-reduce where every arc has its reverse: spanning trees are little work. */
+#define MAX_SPANNING (INT64_C(1) << 21)
+
 /* Nodes up to which they are packed where there is nothing else. */
 #define MAX_ALONE 4096
 
@@ -265,13 +271,40 @@ int make_by_steady(const struct coll_make_query *q, const struct coll_algorithm 
 #define NEAR 1.02
 
 /* Whether trees may gain anything on the best so far, for work that is worth it. */
-static bool may_gain(const struct coll_make_query *q, const struct coll_made *best)
+static bool may_gain(const struct coll_make_query *q, bool spanning, const struct coll_made *best)
 {
 	const struct topo *t = q->physical ? q->physical : q->topo;
-	int64_t work = (int64_t)topo_n(t) * topo_m(t);
+	int64_t work = (int64_t)topo_n(t) * topo_m(t), most = spanning ? MAX_SPANNING : MAX_TREES;
 
-	return work <= (q->max_transfers > 0 && !q->physical ? JOB_TREES : MAX_TREES) &&
+	return work <= (q->max_transfers > 0 && !q->physical ? JOB_TREES : most) &&
 	       (!best->sched || make_is_above(q, best));
+}
+
+/* What goes into the ranks with the thinnest links, times ranks, is much less than what goes into
+ * all. */
+static bool is_lopsided(const struct topo *t)
+{
+	int64_t *in = x_new((size_t)topo_n(t), sizeof(*in)), least = INT64_MAX, all = 0;
+
+	for (int a = 0; a < topo_m(t); a++) {
+		in[topo_arc(t, a)->dst] += topo_arc(t, a)->cap;
+		all += topo_arc(t, a)->cap;
+	}
+	for (int v = 0; v < topo_n(t); v++) {
+		least = in[v] < least ? in[v] : least;
+	}
+	free(in);
+	return (double)least * topo_n(t) * NEAR < (double)all;
+}
+
+/* An all-reduce has spanning trees used both ways, at the bound, which those of all ranks alike are
+ * far from: only the first are packed. */
+static bool has_spanning(const struct coll_make_query *q)
+{
+	const struct topo *t = q->physical ? q->physical : q->topo;
+
+	return q->kind == COLL_ALLREDUCE && !q->min_cost && topo_is_plain(t) &&
+	       topo_is_symmetric(t) && is_lopsided(t);
 }
 
 static int offer_forest(const struct coll_make_query *q, const struct coll_algorithm *self,
@@ -331,17 +364,20 @@ static bool may_have_few_roots(const struct coll_make_query *q, const struct col
 int make_by_forest(const struct coll_make_query *q, const struct coll_algorithm *self,
 		   struct coll_made *best, struct err *err)
 {
+	bool spanning = has_spanning(q);
 	int rc;
 
 	if (!q->algorithm && (!best->sched || make_is_above(q, best)) &&
 	    (rc = offer_least_cost(q, self, best, err))) {
 		return rc;
 	}
-	if (!q->algorithm && !may_gain(q, best) && (best->sched || topo_n(q->topo) > MAX_ALONE)) {
+	if (!q->algorithm && !may_gain(q, spanning, best) &&
+	    (best->sched || topo_n(q->topo) > MAX_ALONE)) {
 		return may_have_few_roots(q, best) ? offer_forest(q, self, true, best, err) : 0;
 	}
-	rc = offer_forest(q, self, false, best, err);
-	if (rc || q->kind != COLL_ALLREDUCE || q->min_cost || is_near(best)) {
+	rc = spanning ? 0 : offer_forest(q, self, false, best, err);
+	if (rc || q->kind != COLL_ALLREDUCE || q->min_cost ||
+	    (!spanning && is_near(best))) {
 		return rc;
 	}
 	return offer_forest(q, self, true, best, err);

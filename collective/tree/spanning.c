@@ -113,11 +113,12 @@ static int do_fit(const struct spanning_net *s, bool *fit, struct err *err)
 	return rc;
 }
 
-/* The least time in which so many trees fit, up to a share of 1 / FINE. */
+/* The least time in which so many trees fit, up to a share of 1 / FINE: the very least, where edges
+ * are used a whole number of times. */
 static int choose_limits(struct spanning_net *s, const struct graph_time *least, struct err *err)
 {
 	int low = -1, high = 0;
-	bool fit = false;
+	bool fit = s->trees % least->den == 0;
 	int rc = 0;
 
 	while (rc == 0 && !fit) {
@@ -253,19 +254,15 @@ static int make_forest(const struct spanning_net *s, struct coll_forest *f, stru
 
 static int pack(struct spanning_net *s, int max_trees, struct err *err)
 {
-	int32_t *dist = x_alloc((size_t)s->n, sizeof(*dist));
 	struct graph_time least;
 	int rc = graph_partition_time(s->n, s->arcs, topo_m(s->t), s->n, &least, err);
+
 	if (rc == 0) {
-		s->trees = least.den < max_trees ? (int)least.den : max_trees;
+		s->trees = least.den < max_trees ? (int)(max_trees / least.den * least.den)
+						 : max_trees;
 		rc = choose_limits(s, &least, err);
 	}
-	if (rc == 0) {
-		rc = graph_pack_spanning_trees(s->n, s->edges, s->m, s->trees,
-					       middle_of(s->t, dist), &s->list, err);
-	}
-	free(dist);
-	return rc;
+	return rc ? rc : graph_pack_spanning_trees(s->n, s->edges, s->m, s->trees, &s->list, err);
 }
 
 int coll_forest_allreduce(const struct topo *t, int max_trees, struct coll_forest *out,

@@ -5,15 +5,16 @@
 
 #include "collective/tree/forest.h"
 
-/* Trees that are enough for any size: their time is then within some percent of the least. */
+/* Trees that are enough for any size, or one a node: their time is then within some percent of the
+ * least, and their middles are everywhere. */
 #define COLL_SPANNING_TREES 128
 
 /*
  * A forest for an all-reduce on a plain digraph in which every arc has its reverse: spanning
- * trees of equal weight, each rooted in its middle, inwards and outwards. With as many as the
- * denominator of the least time in lowest terms, T_B is that of coll_bound(), which no all-reduce
- * is below; where these are more than max_trees (>= 1), so many, at the least time in
- * which they fit.
+ * trees of equal weight, each rooted in its middle, inwards and outwards.
+ * As many as max_trees (>= 1) allows that are a multiple of the denominator of the least time in
+ * lowest terms, so that T_B is that of coll_bound(), which no all-reduce is below; where that is
+ * more than max_trees, so many, at the least time in which they fit.
  *
  * *out: after coll_forest_init; coll_forest_fini also after an error. t stays the caller's.
  * WEFT_EUNSUPPORTED: not plain, not symmetric, fewer than two ranks; WEFT_EINFEASIBLE: not

@@ -288,12 +288,12 @@ int graph_min_tree(int n, const struct graph_cost_arc *arcs, int m, int root, in
 /*
  * So many spanning trees of an undirected graph, of which at most cap[e] use an edge: edges are
  * arcs without direction, in parallel where one is named twice. *out, free(): n - 1 edges of each
- * tree. They begin as breadth-first trees from node `middle`. There are so many if and only
- * if every partition of the nodes into p parts has capacity trees (p - 1) between its parts
- * (Tutte, Nash-Williams 1961). O(edges in all trees x trees x n) at worst.
+ * tree, which is shallow where edges are not used up, with leaves everywhere. There are so many if
+ * and only if every partition of the nodes into p parts has capacity trees (p - 1) between its
+ * parts (Tutte, Nash-Williams 1961). O(edges in all trees x trees x n) at worst.
  * WEFT_EINFEASIBLE: there are not; WEFT_ELIMIT: beyond GRAPH_MAX_SPANNING.
  */
-int graph_pack_spanning_trees(int n, const struct graph_arc *edges, int m, int trees, int middle,
+int graph_pack_spanning_trees(int n, const struct graph_arc *edges, int m, int trees,
 			      int32_t **out, struct err *err);
 
 #endif

@@ -9,13 +9,19 @@
  * forests span the same nodes around that edge, and no more of its copies fit. The search
  * marks an edge once a forest: parts of a forest that are marked are contracted.
  *
- * Forests begin as breadth-first trees from the middle, so that most stay shallow.
+ * Forests begin as trees of shortest paths from nodes everywhere, where an edge that is used more
+ * than its share is longer by that; those along edges that are used too often are torn out and
+ * grown again, a few times, with prices doubled. So trees are shallow, and few chains, which
+ * make them deep, are needed after that.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/heap.h"
 #include "lib/graph/private.h"
+
+#define ROUNDS 6
 
 enum { START = -1 };	/* the edge that is new, in no forest */
 
@@ -23,7 +29,8 @@ enum { START = -1 };	/* the edge that is new, in no forest */
 struct spanning {
 	int n, m, k;
 	const struct graph_arc *edges;
-	int64_t *left;		/* m: copies in no forest */
+	int64_t *all;		/* m: copies, at most k */
+	int64_t *left;		/* m: in no forest; below 0: used too often at first */
 	int32_t *tree;		/* k * (n - 1): edges of a forest */
 	int32_t *size;		/* k: of them */
 	int32_t *up, *via;	/* place: the parent, and the edge to it; -1: a root */
@@ -42,6 +49,7 @@ static void spanning_init(struct spanning *s, int n, const struct graph_arc *edg
 	size_t places = (size_t)n * (size_t)k;
 
 	*s = (struct spanning){ .n = n, .m = m, .k = k, .edges = edges };
+	arrays_add(&s->arrays, s->all, m);
 	arrays_add(&s->arrays, s->left, m);
 	arrays_add(&s->arrays, s->tree, places);
 	arrays_add(&s->arrays, s->size, k);
@@ -58,7 +66,8 @@ static void spanning_init(struct spanning *s, int n, const struct graph_arc *edg
 	for (int e = 0; e < m; e++) {
 		bool loop = edges[e].from == edges[e].to;
 
-		s->left[e] = loop ? 0 : edges[e].cap < k ? edges[e].cap : k;
+		s->all[e] = loop ? 0 : edges[e].cap < k ? edges[e].cap : k;
+		s->left[e] = s->all[e];
 	}
 }
 
@@ -260,64 +269,149 @@ static void list_neighbours(const struct spanning *s, struct neighbours *x)
 	}
 }
 
-/* A breadth-first tree over edges with copies left, into forest j: depth -1 is outside. */
-static void seed(struct spanning *s, const struct neighbours *x, int j, int root)
+/* An edge from a tree to a node outside of it. */
+struct spanning_reach {
+	int64_t cost;		/* of the path to the node */
+	int64_t used;		/* of the edge, in parts of its copies */
+	uint32_t turn;		/* of equal ones: another order in each tree */
+	int32_t node, edge;
+};
+
+static inline bool reaches_before(struct spanning_reach a, struct spanning_reach b)
 {
-	int32_t *depth = s->depth + (size_t)j * (size_t)s->n;
-	int n = 0;
+	return a.cost != b.cost   ? a.cost < b.cost
+	       : a.used != b.used ? a.used < b.used
+	       : a.turn != b.turn ? a.turn < b.turn : a.edge < b.edge;
+}
 
-	for (int v = 0; v < s->n; v++) {
-		depth[v] = -1;
+HEAP(spanning_reaches, struct spanning_reach);
+HEAP_FUNCTIONS(spanning_reaches, struct spanning_reach, reaches_before)
+
+/* What grows trees: the edges at nodes, prices, and a search. */
+struct seeds {
+	struct neighbours at;
+	struct spanning_reaches heap;
+	bool *inside;		/* n */
+	int round;
+	struct arrays arrays;
+};
+
+#define PARTS (1 << 20)
+#define GOLDEN 2654435769u		/* 2^32 over the golden ratio */
+
+/* An edge is 1 long, in parts; longer by each use above its share so far, in later rounds from its
+ * last copy on. */
+static int64_t length(const struct spanning *s, const struct seeds *x, int j, int e)
+{
+	int64_t used = s->all[e] - s->left[e];
+	double share = x->round > 0 ? 1 : (double)(j + 1) / s->k;
+	int64_t over = (used + 1) * PARTS - (int64_t)((double)s->all[e] * share * PARTS);
+
+	return PARTS + (over > 0 ? over << x->round : 0);
+}
+
+static void reach_from(const struct spanning *s, struct seeds *x, int j, int u, int64_t cost)
+{
+	x->inside[u] = true;
+	for (int i = x->at.first[u]; i < x->at.first[u + 1]; i++) {
+		int e = x->at.link[i], v = other_end(&s->edges[e], u);
+		uint32_t turn = ((uint32_t)j * 40503u + (uint32_t)e) * GOLDEN;
+
+		if (!x->inside[v] && s->all[e] > 0) {
+			spanning_reaches_push(&x->heap, (struct spanning_reach){
+				cost + length(s, x, j, e),
+				(s->all[e] - s->left[e]) * PARTS / s->all[e],
+				turn ^ turn >> 15, v, e,
+			});
+		}
 	}
-	depth[root] = 0;
-	s->queue[n++] = root;
-	for (int i = 0; i < n; i++) {
-		int u = s->queue[i];
+}
 
-		for (int at = x->first[u]; at < x->first[u + 1]; at++) {
-			/* Each tree begins elsewhere, so that all edges are used alike. */
-			int turn = x->first[u] + (at - x->first[u] + j) %
-				   (x->first[u + 1] - x->first[u]);
-			int e = x->link[turn], v = other_end(&s->edges[e], u);
+/* Forest j, which is empty, becomes a tree, or spans what is connected with its root. */
+static void seed(struct spanning *s, struct seeds *x, int j)
+{
+	int root = (int)(s->k < s->n ? (int64_t)j * s->n / s->k : j % s->n);
 
-			if (depth[v] < 0 && s->left[e] > 0) {
-				depth[v] = depth[u] + 1;
-				s->left[e]--;
-				edges_of(s, j)[s->size[j]++] = e;
-				s->queue[n++] = v;
+	memset(x->inside, 0, (size_t)s->n * sizeof(*x->inside));
+	reach_from(s, x, j, root, 0);
+	while (x->heap.n > 0) {
+		struct spanning_reach r = spanning_reaches_pop(&x->heap);
+
+		if (!x->inside[r.node]) {
+			s->left[r.edge]--;
+			edges_of(s, j)[s->size[j]++] = r.edge;
+			reach_from(s, x, j, r.node, r.cost);
+		}
+	}
+}
+
+/* Takes edges out of a forest: all, or those that are used too often. */
+static void take_edges(struct spanning *s, int j, bool all)
+{
+	int32_t *tree = edges_of(s, j);
+	int kept = 0;
+
+	for (int i = 0; i < s->size[j]; i++) {
+		if (all || s->left[tree[i]] < 0) {
+			s->left[tree[i]]++;
+		} else {
+			tree[kept++] = tree[i];
+		}
+	}
+	s->size[j] = kept;
+}
+
+static bool is_over(const struct spanning *s, int j)
+{
+	const int32_t *tree = s->tree + (size_t)j * (size_t)(s->n - 1);
+
+	for (int i = 0; i < s->size[j]; i++) {
+		if (s->left[tree[i]] < 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void seed_all(struct spanning *s)
+{
+	struct seeds x = { .round = 0 };
+
+	arrays_add(&x.arrays, x.inside, s->n);
+	list_neighbours(s, &x.at);
+	for (; x.round < ROUNDS; x.round++) {
+		for (int j = 0; j < s->k; j++) {
+			if (x.round == 0 || is_over(s, j)) {
+				take_edges(s, j, true);
+				seed(s, &x, j);
 			}
 		}
 	}
-	regrow(s, j);
-}
-
-static void seed_all(struct spanning *s, int middle)
-{
-	struct neighbours x;
-
-	list_neighbours(s, &x);
 	for (int j = 0; j < s->k; j++) {
-		seed(s, &x, j, middle);
+		take_edges(s, j, false);
+		regrow(s, j);
 	}
-	free(x.first);
-	free(x.link);
+	vec_fini(&x.heap);
+	free(x.at.first);
+	free(x.at.link);
+	arrays_fini(&x.arrays);
 }
 
-static bool is_complete(const struct spanning *s)
+static int count_missing(const struct spanning *s)
 {
+	int missing = 0;
+
 	for (int j = 0; j < s->k; j++) {
-		if (s->size[j] < s->n - 1) {
-			return false;
-		}
+		missing += s->n - 1 - s->size[j];
 	}
-	return true;
+	return missing;
 }
 
-int graph_pack_spanning_trees(int n, const struct graph_arc *edges, int m, int trees, int middle,
+int graph_pack_spanning_trees(int n, const struct graph_arc *edges, int m, int trees,
 			      int32_t **out, struct err *err)
 {
 	struct spanning s;
-	int rc = 0;
+	int missing, rc = 0;
 
 	*out = NULL;
 	if ((int64_t)n * trees > GRAPH_MAX_SPANNING) {
@@ -325,13 +419,15 @@ int graph_pack_spanning_trees(int n, const struct graph_arc *edges, int m, int t
 			       n);
 	}
 	spanning_init(&s, n, edges, m, trees);
-	seed_all(&s, middle);
+	seed_all(&s);
+	missing = count_missing(&s);
 	for (int e = 0; e < m; e++) {
-		while (s.left[e] > 0 && add_edge(&s, e)) {
+		while (missing > 0 && s.left[e] > 0 && add_edge(&s, e)) {
 			s.left[e]--;
+			missing--;
 		}
 	}
-	if (!is_complete(&s)) {
+	if (missing > 0) {
 		rc = err_set(err, WEFT_EINFEASIBLE, "there are not %d spanning trees", trees);
 		goto out;
 	}

@@ -25,12 +25,17 @@
 #define START_RUNS 8			/* of a search from a number of batches, at least */
 #define NEAR 1.0005			/* times what cannot be beaten: nothing more is tried */
 
+#define N_EVEN 5
+
 /* A run and what it cost. */
 struct stagger_try {
 	int64_t batches;
 	double steps;		/* the most time of a step is the limit over this */
+	double fill;		/* > 0: steps are such that the thinnest arc passes so many batches
+				 * in each, and in_turn is times as much */
 	double least;		/* time of a step over the most */
 	double in_turn;		/* as in the pace */
+	bool among;
 	struct stagger_pace pace;
 	double price;		/* time, in shard times */
 };
@@ -51,6 +56,7 @@ struct stagger_search {
 	double limit;		/* shard times of the part */
 	int64_t moves;		/* of one batch a unit */
 	double units;		/* batches of that on the fullest arc */
+	double even;		/* steps of these, where the thinnest arc passes a batch in each */
 	int64_t batches;	/* 0: to be chosen */
 	struct stagger_try best;	/* batches 0: none yet */
 	struct err *err;
@@ -125,9 +131,37 @@ static struct stagger_pace pace_of(const struct stagger_search *c, const struct 
 
 	return (struct stagger_pace){
 		.part = c->part, .most = most, .least = most * one->least,
-		.in_turn = one->in_turn,
+		.in_turn = one->in_turn, .among = one->among,
 		.backwards = runs_inwards(c->s->opt->kind) || c->part == STAGGER_IN,
 	};
+}
+
+/* A run of even steps is shifted where that can be. at: as in stagger_run. */
+static void run(const struct stagger *s, const struct stagger_cut *cut, bool even,
+		struct stagger_pace *pace, int32_t *at)
+{
+	bool shift = even && stagger_may_shift(s);
+	int32_t *own = shift && !at ? stagger_moves_new(s, cut) : NULL;
+
+	stagger_run(s, cut, pace, at ? at : own);
+	if (shift) {
+		stagger_shift(s, cut, pace, at ? at : own);
+	}
+	free(own);
+}
+
+/* Steps in each of which the thinnest arc passes one batch. */
+static double even_steps(const struct stagger_search *c, const struct stagger_cut *cut)
+{
+	double size = 1, thinnest = HUGE_VAL;
+
+	for (size_t i = 0; i < cut->batches.n; i++) {
+		size = cut->batches.v[i].size > size ? cut->batches.v[i].size : size;
+	}
+	for (int i = 0; i < c->s->loads.n; i++) {
+		thinnest = c->s->loads.cap[i] < thinnest ? c->s->loads.cap[i] : thinnest;
+	}
+	return c->limit * cut->chunks * thinnest / size;
 }
 
 /* Runs one, and keeps it when it is better. */
@@ -136,9 +170,14 @@ static int try_one(struct stagger_search *c, struct stagger_try one)
 	struct stagger_cut cut = { 0 };
 	int rc = stagger_cut_init(c->s, one.batches, c->max_moves, &cut, c->err);
 
+	if (rc == 0 && one.fill > 0) {
+		one.steps = even_steps(c, &cut) / one.fill;
+		one.in_turn *= one.steps;
+		one.fill = 0;
+	}
 	if (rc == 0) {
 		one.pace = pace_of(c, &cut, &one);
-		rc = stagger_run(c->s, &cut, &one.pace, NULL, c->err);
+		run(c->s, &cut, one.least == 1, &one.pace, NULL);
 		one.price = one.pace.time / cut.chunks + one.pace.steps * c->step_price;
 		c->work -= c->part == STAGGER_ALL ? cut.moves : cut.moves / 2;
 	}
@@ -249,6 +288,34 @@ static int search_around(struct stagger_search *c)
 	return rc;
 }
 
+/* Steps alike, in each of which the thinnest arc passes a batch, or as many; so many steps that
+ * what the first and last lack, about half of the deepest batch's, is worth as much as their fixed
+ * time. Where that is much work nothing else is tried. */
+static int try_even(struct stagger_search *c)
+{
+	static const struct { double steps, in_turn; } tries[N_EVEN] = {
+		{ 1, 0.5 }, { 1, 0.75 }, { 1, 0.3 }, { 0.7, 0.5 }, { 1.4, 0.5 },
+	};
+	double best = sqrt(0.5 * c->s->deepest[c->part] * c->limit / c->step_price);
+	double most = 2.0 * (double)WORK / (double)c->moves;
+	int rc = 0;
+
+	if (c->s->opt->kind != COLL_ALLREDUCE || !stagger_may_shift(c->s)) {
+		return 0;
+	}
+	for (size_t i = 0; i < N_EVEN && rc == 0 && (i == 0 || goes_on(c)); i++) {
+		struct stagger_try at = { .least = 1, .in_turn = tries[i].in_turn,
+					  .among = true };
+		double k = best / c->even * tries[i].steps;
+
+		k = c->batches > 0 ? (double)c->batches : k < most ? k : most;
+		at.batches = k > 1 ? (int64_t)(k + 0.5) : 1;
+		at.fill = k < 1 ? floor(1 / k + 0.5) : 1;
+		rc = try_one(c, at);
+	}
+	return rc;
+}
+
 /* Theorem 4's: each batch one level down a step, a step for each batch. No batch is later than
  * in that, as what should have passed by then goes first. */
 static int try_levels(struct stagger_search *c)
@@ -289,6 +356,7 @@ static int try_many_levels(struct stagger_search *c)
 static int search(struct stagger_search *c, enum stagger_part part, int64_t batches)
 {
 	struct stagger_try at = { .least = 0.25, .in_turn = 0.5 };
+	struct stagger_try even;
 	double steps;
 	int rc;
 
@@ -304,10 +372,21 @@ static int search(struct stagger_search *c, enum stagger_part part, int64_t batc
 	steps = sqrt(BALANCE * c->limit / c->step_price);
 	at.steps = steps > c->s->deepest[part] ? steps : c->s->deepest[part];
 	at.batches = enough_batches(c, at.steps);
+	if ((rc = try_even(c)) || c->work <= 0) {
+		return rc;
+	}
+	even = c->best;
+	c->work = WORK;
+	c->best = (struct stagger_try){ 0 };
 	(void)((rc = try_one(c, at)) || (rc = search_steps(c, 0.7)) ||
 	       (rc = search_steps(c, 1.4)) || (rc = try_levels(c)));
 	c->work = c->work > WORK / 2 ? c->work : WORK / 2;
 	(void)(rc || (rc = search_around(c)) || (rc = try_many_levels(c)));
+	if (rc == 0 && even.batches > 0 && even.price < c->best.price) {
+		c->best = even;
+		c->work = WORK / 2;
+		(void)((rc = search_steps(c, 0.7)) || (rc = search_around(c)));
+	}
 	return rc;
 }
 
@@ -442,6 +521,7 @@ static int search_init(struct stagger_search *c)
 	c->limit = c->s->limit[STAGGER_ALL];
 	c->moves = cut.moves;
 	c->units = c->limit * cut.chunks;
+	c->even = even_steps(c, &cut);
 	stagger_cut_fini(&cut);
 	return rc;
 }
@@ -465,7 +545,7 @@ static void fill_info(const struct stagger_search *c, const struct stagger_plan 
 	}
 }
 
-static int make(const struct stagger_search *c, struct stagger_plan *plan,
+static int make(const struct stagger_search *c, const struct stagger_plan *plan,
 		struct coll_sched **out, struct err *err)
 {
 	struct stagger_cut cut = { 0 };
@@ -477,7 +557,13 @@ static int make(const struct stagger_search *c, struct stagger_plan *plan,
 		goto out;
 	}
 	for (int i = 0; i < plan->n && rc == 0; i++) {
-		rc = stagger_run(c->s, &cut, &plan->parts[i].pace, made, err);
+		const struct stagger_try *part = &plan->parts[i];
+		struct stagger_pace pace = part->pace;
+		int32_t *at = stagger_moves_new(c->s, &cut);
+
+		run(c->s, &cut, part->least == 1, &pace, at);
+		rc = stagger_add(c->s, &cut, &pace, at, made, err);
+		free(at);
 	}
 	(void)(rc || (rc = coll_finish(made, err)) || (rc = coll_prove(made, NULL, err)));
 out:

@@ -246,9 +246,11 @@ static void add_batches(const struct stagger *s, struct stagger_cut *cut, int64_
 
 		for (int64_t k = 0; k < n; k++) {
 			int64_t from = p->n * k / n, to = p->n * (k + 1) / n;
-			struct stagger_batch b = { (int32_t)i, (int32_t)(to - from),
-						   p->first + from,
-						   (double)(2 * k + 1) / (double)(2 * n) };
+			struct stagger_batch b = {
+				(int32_t)i, (int32_t)(to - from), p->first + from,
+				(double)(2 * k + 1) / (double)(2 * n),
+				((double)k + ((double)i + 0.5) / (double)cut->pieces.n) / (double)n,
+			};
 
 			vec_push(&cut->batches, b);
 		}

@@ -28,6 +28,7 @@ struct stagger_batch {
 	int32_t piece, size;
 	int64_t first;
 	double at;		/* its place among those of its piece, 0 .. 1 */
+	double among;		/* likewise, one piece after the other */
 };
 
 struct stagger_cut {
@@ -81,6 +82,7 @@ struct stagger_pace {
 	double most, least;	/* time of a step, a label over a unit of capacity being 1 */
 	double in_turn;		/* so many arcs to go count as much as from the first batch of a
 				 * tree to its last: near 0 what is farthest goes first */
+	bool among;		/* the same, from the first tree to the last */
 	int first;		/* step that it begins with */
 	int steps;
 	double time;		/* of all steps */
@@ -104,10 +106,48 @@ int stagger_cut_init(const struct stagger *s, int64_t batches, int64_t max_moves
 		     struct stagger_cut *cut, struct err *err);
 void stagger_cut_fini(struct stagger_cut *cut);
 
-/* Puts all batches into steps; adds the transfers to sched unless it is NULL, where pace->steps
- * must be what the same run gave before. Errors of coll_add. O(moves log,
- * and steps times resources). */
-int stagger_run(const struct stagger *s, const struct stagger_cut *cut, struct stagger_pace *pace,
-		struct coll_sched *sched, struct err *err);
+/* The tree along which a batch comes together in a run, or spreads; NULL: none. */
+static inline const struct stagger_tree *stagger_tree_of(const struct stagger *s,
+							 const struct stagger_cut *cut,
+							 const struct stagger_pace *pace,
+							 int batch, bool in)
+{
+	const struct stagger_piece *p = &cut->pieces.v[cut->batches.v[batch].piece];
+	bool inwards = in != pace->backwards;
+	int tree = inwards ? p->in : p->out;
+
+	if (pace->part == (inwards ? STAGGER_OUT : STAGGER_IN)) {
+		return NULL;
+	}
+	return tree >= 0 ? &s->trees[tree] : NULL;
+}
+
+/* Moves by batch, way and node: at[(2 * batch + in) * n + node], of the arc between the node and
+ * its parent in the tree that the batch comes together on (in) or spreads on. */
+static inline int64_t stagger_move(const struct stagger *s, int batch, bool in, int node)
+{
+	return (2 * (int64_t)batch + in) * s->n + node;
+}
+
+/* The steps of no move, -1 each: to be freed. */
+int32_t *stagger_moves_new(const struct stagger *s, const struct stagger_cut *cut);
+
+/* Puts all batches into steps, from 0 on as the run goes; at: their steps, NULL: only the figures
+ * in pace. O(moves log, and steps times resources). */
+void stagger_run(const struct stagger *s, const struct stagger_cut *cut, struct stagger_pace *pace,
+		 int32_t *at);
+
+/* Whether resources are arcs, so that moves may be shifted. */
+bool stagger_may_shift(const struct stagger *s);
+
+/* Fewer steps, or no more, each at most as long as the longest was: sets pace->steps and ->time.
+ * Nothing is done where steps times arcs are too many. O(rounds x moves, mostly). */
+void stagger_shift(const struct stagger *s, const struct stagger_cut *cut,
+		   struct stagger_pace *pace, int32_t *at);
+
+/* Adds the transfers of a run. Errors of coll_add. */
+int stagger_add(const struct stagger *s, const struct stagger_cut *cut,
+		const struct stagger_pace *pace, const int32_t *at, struct coll_sched *sched,
+		struct err *err);
 
 #endif

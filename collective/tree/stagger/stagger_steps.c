@@ -67,7 +67,7 @@ struct stagger_steps {
 	const struct stagger *s;
 	const struct stagger_cut *cut;
 	struct stagger_pace *pace;
-	struct coll_sched *sched;	/* NULL: only figures */
+	int32_t *at;		/* steps by move; NULL: only figures */
 	struct stagger_queue *queues;	/* m */
 	bool *busy;		/* m: in `active` */
 	VEC(int32_t) active;	/* arcs with a queue */
@@ -76,29 +76,16 @@ struct stagger_steps {
 	int32_t *missing;	/* inwards: batch * n + node: children to come */
 	double *left, *waiting, *used;	/* by resource: in all, in queues, in this step */
 	int64_t to_do;		/* moves */
-	int step, last;		/* last: known when there is a schedule */
+	int step;
 	double time;
 	struct arrays arrays;
 };
 
 /* ---- what waits ---- */
 
-static const struct stagger_piece *piece_of(const struct stagger_steps *w, int batch)
-{
-	return &w->cut->pieces.v[w->cut->batches.v[batch].piece];
-}
-
-/* The tree along which a batch comes together, or spreads; NULL: none. */
 static const struct stagger_tree *tree_of(const struct stagger_steps *w, int batch, bool in)
 {
-	const struct stagger_piece *p = piece_of(w, batch);
-	bool inwards = in != w->pace->backwards;
-	int tree = inwards ? p->in : p->out;
-
-	if (w->pace->part == (inwards ? STAGGER_OUT : STAGGER_IN)) {
-		return NULL;
-	}
-	return tree >= 0 ? &w->s->trees[tree] : NULL;
+	return stagger_tree_of(w->s, w->cut, w->pace, batch, in);
 }
 
 /* amount[] += times what a batch takes of the arc. */
@@ -118,7 +105,8 @@ static void enqueue(struct stagger_steps *w, int batch, int node, bool in)
 	const struct stagger_tree *out = tree_of(w, batch, false);
 	int arc = t->t->via[node];
 	int left = in ? t->depth[node] + (out ? out->t->depth : 0) : t->height[node];
-	int64_t turn = turn_of(w->pace->in_turn * b->at - left, batch);
+	double at = w->pace->among ? b->among : b->at;
+	int64_t turn = turn_of(w->pace->in_turn * at - left, batch);
 
 	count(w, w->waiting, arc, b->size);
 	if (!w->busy[arc]) {
@@ -253,32 +241,7 @@ static bool has_room(const struct stagger_steps *w, int arc, int size, double ti
 	return true;
 }
 
-/* Labels of a batch over an arc: of one shard or several. */
-static int add_transfers(const struct stagger_steps *w, const struct stagger_wait *wait, int arc,
-			 struct err *err)
-{
-	const struct stagger_batch *b = &w->cut->batches.v[batch_of(wait->turn)];
-	int64_t chunks = w->cut->chunks, end = b->first + b->size;
-	struct coll_xfer x = {
-		.step = w->pace->first + (w->pace->backwards ? w->last - w->step : w->step),
-		.arc = arc, .dest = COLL_NO_DEST,
-		.op = wait->in != w->pace->backwards ? COLL_OP_REDUCE : COLL_OP_COPY,
-	};
-	int rc = 0;
-
-	for (int64_t at = b->first, to; at < end && rc == 0; at = to) {
-		to = (at / chunks + 1) * chunks;
-		to = to < end ? to : end;
-		x.origin = (int32_t)(at / chunks);
-		x.origin = w->s->origins ? w->s->origins[x.origin] : x.origin;
-		x.first = (int32_t)(at % chunks);
-		x.last = x.first + (int32_t)(to - at) - 1;
-		rc = coll_add(w->sched, &x, err);
-	}
-	return rc;
-}
-
-static int pass(struct stagger_steps *w, int arc, struct err *err)
+static void pass(struct stagger_steps *w, int arc)
 {
 	struct stagger_wait wait = stagger_queue_pop(&w->queues[arc]);
 	double size = w->cut->batches.v[batch_of(wait.turn)].size;
@@ -288,33 +251,31 @@ static int pass(struct stagger_steps *w, int arc, struct err *err)
 	count(w, w->waiting, arc, -size);
 	w->to_do--;
 	vec_push(&w->moved, wait);
-	return w->sched ? add_transfers(w, &wait, arc, err) : 0;
+	if (w->at) {
+		w->at[stagger_move(w->s, batch_of(wait.turn), wait.in, wait.node)] = w->step;
+	}
 }
 
 /* Where arcs share nothing, one after the other. */
-static int pass_apart(struct stagger_steps *w, double time, struct err *err)
+static void pass_apart(struct stagger_steps *w, double time)
 {
-	int rc = 0;
-
 	for (size_t i = 0; i < w->active.n; i++) {
 		int arc = w->active.v[i];
 		struct stagger_queue *q = &w->queues[arc];
 
-		while (rc == 0 && q->n > 0 &&
+		while (q->n > 0 &&
 		       has_room(w, arc, w->cut->batches.v[batch_of(q->v[0].turn)].size, time)) {
-			rc = pass(w, arc, err);
+			pass(w, arc);
 		}
 	}
-	return rc;
 }
 
 /* All that fits, what comes first before the others. */
-static int pass_all(struct stagger_steps *w, double time, struct err *err)
+static void pass_all(struct stagger_steps *w, double time)
 {
-	int rc = 0;
-
-	if (w->s->f->routes.n == 0 && !w->s->f->group && topo_n_limits(w->s->physical) == 0) {
-		return pass_apart(w, time, err);
+	if (stagger_may_shift(w->s)) {
+		pass_apart(w, time);
+		return;
 	}
 
 	vec_reserve(&w->tops, w->active.n);
@@ -324,12 +285,14 @@ static int pass_all(struct stagger_steps *w, double time, struct err *err)
 
 		stagger_tops_add(&w->tops, (struct stagger_top){ w->queues[arc].v[0].turn, arc });
 	}
-	while (w->tops.n > 0 && rc == 0) {
+	while (w->tops.n > 0) {
 		struct stagger_top top = w->tops.v[0];
 		struct stagger_queue *q = &w->queues[top.arc];
 		bool goes = has_room(w, top.arc, w->cut->batches.v[batch_of(top.turn)].size, time);
 
-		rc = goes ? pass(w, top.arc, err) : 0;
+		if (goes) {
+			pass(w, top.arc);
+		}
 		if (goes && q->n > 0) {
 			stagger_tops_replace(&w->tops,
 					     (struct stagger_top){ q->v[0].turn, top.arc });
@@ -337,7 +300,6 @@ static int pass_all(struct stagger_steps *w, double time, struct err *err)
 			stagger_tops_pop(&w->tops);
 		}
 	}
-	return rc;
 }
 
 /* The step's time is that of its fullest arc. What has moved goes on, and arcs without a queue
@@ -370,32 +332,26 @@ static void settle(struct stagger_steps *w)
 }
 
 /* A step in which not even one batch fits anywhere is made longer. */
-static int run_step(struct stagger_steps *w, struct err *err)
+static void run_step(struct stagger_steps *w)
 {
 	double time = choose_time(w);
-	int rc = pass_all(w, time, err);
 
-	while (rc == 0 && w->moved.n == 0) {
+	pass_all(w, time);
+	while (w->moved.n == 0) {
 		time = 2 * time + w->pace->most / 16;
-		rc = pass_all(w, time, err);
+		pass_all(w, time);
 	}
-	if (rc == 0) {
-		settle(w);
-	}
-	return rc;
+	settle(w);
 }
 
-int stagger_run(const struct stagger *s, const struct stagger_cut *cut, struct stagger_pace *pace,
-		struct coll_sched *sched, struct err *err)
+void stagger_run(const struct stagger *s, const struct stagger_cut *cut, struct stagger_pace *pace,
+		 int32_t *at)
 {
-	struct stagger_steps w = {
-		.s = s, .cut = cut, .pace = pace, .sched = sched, .last = pace->steps - 1,
-	};
-	int rc = 0;
+	struct stagger_steps w = { .s = s, .cut = cut, .pace = pace, .at = at };
 
 	begin(&w);
-	while (rc == 0 && w.to_do > 0) {
-		rc = run_step(&w, err);
+	while (w.to_do > 0) {
+		run_step(&w);
 	}
 	pace->steps = w.step;
 	pace->time = w.time;
@@ -406,5 +362,4 @@ int stagger_run(const struct stagger *s, const struct stagger_cut *cut, struct s
 	vec_fini(&w.tops);
 	vec_fini(&w.moved);
 	arrays_fini(&w.arrays);
-	return rc;
 }
