@@ -312,6 +312,11 @@ static bool check_count(struct model_build *b, struct job_entry *e)
 		}
 		cubes *= shape[a] / side[a];
 	}
+	if (cubes + e->job.spares > MODEL_MAX_CUBES) {
+		refuse(b, e, e->v[JOB_SHAPE].node, "shape: more than %d cubes with its spares",
+		       MODEL_MAX_CUBES);
+		return false;
+	}
 	if (cubes + e->job.spares != e->job.n_hosts) {
 		struct err *err = refuse(b, e, e->v[JOB_SHAPE].node, "shape: %dx%dx%d is %lld "
 					 "cube%s%s, the job has %d", shape[0], shape[1], shape[2],

@@ -333,6 +333,7 @@ struct model_fabric {
 #define MODEL_MAX_SIDE 65536		/* ports on a side of a device */
 #define MODEL_MAX_DEVICE_PORTS (1 << 21) /* sides of all devices */
 #define MODEL_MAX_JOBS 4096
+#define MODEL_MAX_CUBES 4096		/* of a slice, with its spares */
 #define MODEL_MAX_FIBRES 64		/* of a ring, per direction */
 #define MODEL_MAX_CHANNELS 4096		/* of a ring, per fibre */
 #define MODEL_MAX_DEAD 65536		/* parts that are marked as dead */

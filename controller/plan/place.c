@@ -360,11 +360,17 @@ static int place_cubes(struct place_search *s, int *out, struct err *err)
 	const int *side = NULL;
 
 	ever = collect_cubes(s, v, &free_ones, &side);
+	/* The first are enough to choose from. */
+	free_ones = free_ones < MODEL_MAX_CUBES ? free_ones : MODEL_MAX_CUBES;
 	if (!side) {
 		rc = err_set(err, WEFT_EINVAL, "shape: there are no cubes that %dx%dx%d is made "
 			     "of", w->shape[0], w->shape[1], w->shape[2]);
 	} else if (w->is_twisted) {
 		rc = model_twist(w->shape, side, twist, err);
+	}
+	if (rc == 0 && cubes_of(w, side) > MODEL_MAX_CUBES) {
+		rc = err_set(err, WEFT_ELIMIT, "shape: more than %d cubes with its spares",
+			     MODEL_MAX_CUBES);
 	}
 	if (rc == 0) {
 		w->n = (int)cubes_of(w, side);

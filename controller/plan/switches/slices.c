@@ -511,30 +511,72 @@ static int make_circuits(const struct plan_ctx *ctx, struct plan_job *pj, const 
 	return rc;
 }
 
-/* No arrangement has more than the most that each of the best cubes has. Exact where all were
- * gone through. O(cubes^2). */
+/* The most links of an axis that can stay, by each of the best cubes alone. */
+static int stay_by_cube(const struct slice *s, int axis)
+{
+	int left = s->k, kept = 0;
+
+	for (int lit = s->full[axis]; lit > 0 && left > 0; lit--) {
+		for (int u = 0; u < s->n && left > 0; u++) {
+			kept += s->most[axis][u] == lit ? lit : 0;
+			left -= s->most[axis][u] == lit;
+		}
+	}
+	return kept;
+}
+
+/* The same by rings: what is l cubes long has no more than l less the pieces of m cubes that it is
+ * cut into, unless it is a ring of m. pred: scratch. Where links are there only in part, all. */
+static int stay_by_ring(const struct slice *s, int axis, int *next, int *pred)
+{
+	int m = 1, kept = 0;
+
+	for (int p = s->next[0][axis]; p != 0; p = s->next[p][axis]) {
+		m++;
+	}
+	memset(next, 0xff, (size_t)s->n * sizeof(*next));
+	memset(pred, 0xff, (size_t)s->n * sizeof(*pred));
+	for (int i = 0; i < s->n * s->n; i++) {
+		if (s->lit[axis][i] == s->full[axis]) {
+			next[i / s->n] = i % s->n;
+			pred[i % s->n] = i / s->n;
+		} else if (s->lit[axis][i]) {
+			return s->k * s->full[axis];
+		}
+	}
+	/* Chains from their first cube, then what is left: rings. */
+	for (int i = 0; i < 2 * s->n; i++) {
+		bool ring = i >= s->n;
+		int l = 0;
+
+		for (int u = i % s->n, v; u >= 0 && pred[u] != -2 && (ring || l || pred[u] == -1);
+		     u = v) {
+			v = next[u];
+			pred[u] = -2;
+			l++;
+		}
+		kept += l == 0 || (ring && l == m) ? l : l - (l + m - 1) / m;
+	}
+	return kept * s->full[axis];
+}
+
+/* Exact where all arrangements were gone through. O(cubes^2). */
 static int bound_of(const struct slice *s)
 {
+	int *next = x_new((size_t)s->n, sizeof(*next)), *pred = x_new((size_t)s->n, sizeof(*pred));
 	int64_t bad = 0, made = 0;
 
 	for (int p = 0; p < s->k; p++) {
 		bad += s->bad[s->at[p]];
 	}
-	if (s->is_exact && bad == 0) {
-		return (int)s->cost;
-	}
 	for (int axis = 0; axis < 3; axis++) {
-		int left = s->k, kept = 0;
+		int by_cube = stay_by_cube(s, axis), by_ring = stay_by_ring(s, axis, next, pred);
 
-		for (int lit = s->full[axis]; lit > 0 && left > 0; lit--) {
-			for (int u = 0; u < s->n && left > 0; u++) {
-				kept += s->most[axis][u] == lit ? lit : 0;
-				left -= s->most[axis][u] == lit;
-			}
-		}
-		made += (int64_t)s->k * s->full[axis] - kept;
+		made += (int64_t)s->k * s->full[axis] - (by_cube < by_ring ? by_cube : by_ring);
 	}
-	return (int)made;
+	free(next);
+	free(pred);
+	return (int)(s->is_exact && bad == 0 ? s->cost : made);
 }
 
 int plan_slice_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)

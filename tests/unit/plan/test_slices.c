@@ -386,6 +386,48 @@ static void test_on_what_random_slices_left(void **state)
 	state_fini(&s);
 }
 
+/* Of rings along an axis that are l cubes long, n in all, the links that cannot stay where they are
+ * to be m long: a longer ring is cut into pieces of m cubes, a shorter one is opened. */
+static int must_go(int n, int l, int m)
+{
+	return l == m ? 0 : n / l * (l > m ? (l + m - 1) / m : 1);
+}
+
+/* More cubes than can be gone through: never below what any assignment needs, and, on what people
+ * do, just that. */
+static void test_large_shapes_change(void **state)
+{
+	static const int sizes[][3] = { { 1, 4, 4 }, { 2, 2, 4 }, { 1, 2, 8 }, { 4, 4, 1 },
+					{ 1, 1, 16 } };
+	int far = 0;
+
+	(void)state;
+	for (int i = 0; i < 5 * ALL_OR_SOME(5, 1); i++) {
+		struct slice_text w = { "a", "c[00-15]", { 0 }, false, 0 };
+		struct state s = { .cubes = 16 };
+		int bound = 0, listed, order[16], count;
+
+		memcpy(w.size, sizes[i / 5], sizeof(w.size));
+		change(&s, &w, 1);
+		for (int axis = 0; axis < 3; axis++) {
+			bound += 16 * must_go(16, sizes[i / 5][axis], sizes[i % 5][axis]);
+		}
+		for (int k = 0; k < 16; k++) {
+			order[k] = k;
+		}
+		listed = 16 * missing(&s.now, order, sizes[i % 5], false, (int[]){ 0, 1, 2 });
+		memcpy(w.size, sizes[i % 5], sizeof(w.size));
+		count = change(&s, &w, 1);
+		assert_in_range(count, bound, listed);
+		assert_in_range(s.p->jobs[0].moves_bound, 0, 2 * count);
+		assert_int_equal(s.p->jobs[0].moves_bound, 2 * bound);
+		far += count > bound;
+		state_fini(&s);
+	}
+	/* 4x4x1 to 2x2x4: 576, where 512 is the bound. */
+	assert_true(far <= 1);
+}
+
 /* ---- what stays ---------------------------------------------------------- */
 
 static void test_light_stays_until_it_is_wanted(void **state)
@@ -554,6 +596,7 @@ int main(void)
 		cmocka_unit_test(test_shapes_change),
 		cmocka_unit_test(test_as_few_as_all_assignments),
 		cmocka_unit_test(test_on_what_random_slices_left),
+		cmocka_unit_test(test_large_shapes_change),
 		cmocka_unit_test(test_light_stays_until_it_is_wanted),
 		cmocka_unit_test(test_a_spare_stands_in),
 		cmocka_unit_test(test_a_dead_switch_moves_no_cube),
