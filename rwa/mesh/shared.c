@@ -31,6 +31,7 @@
 #define PENALTY_MAX (1 << 12)
 #define STEPS 24		/* numbers of channels that the work is meant for */
 #define WORSE 3			/* slots that it may take more, at first */
+#define PINNED_SAVE 16		/* less work to save slots where a plan waits for it */
 #define GROUP 6			/* pairs that are placed again together */
 
 /* Arcs of a working lightpath, and of its backup, if it has one, from `first` on. */
@@ -821,7 +822,7 @@ static int search(struct shared_search *s, const struct rwa_mesh_options *opt,
 		}
 	}
 	if (rc == 0) {
-		save_slots(s, s->n_units ? work : 0, stop);
+		save_slots(s, !s->n_units ? 0 : opt->pinned ? work / PINNED_SAVE : work, stop);
 		take_answer(s, res);
 	}
 	return rc;
