@@ -17,7 +17,9 @@
 struct embed_work {
 	const struct coll_sched *s;
 	struct coll_sched *out;
-	struct topo_action *old, *kept;	/* of the groups of both on the logical digraph */
+	/* Of the groups of both on the logical digraph, the schedules' own where they have one. */
+	const struct topo_action *old, *kept;
+	struct topo_action *none[2];
 	enum coll_routing routing;
 	bool *carries;			/* by orbit of arcs under `old` */
 	bool each;			/* every arc has its own routes */
@@ -30,8 +32,8 @@ struct embed_work {
 
 static void end_work(struct embed_work *w)
 {
-	topo_action_free(w->old);
-	topo_action_free(w->kept);
+	topo_action_free(w->none[0]);
+	topo_action_free(w->none[1]);
 	embed_paths_fini(&w->paths);
 	embed_minimal_fini(&w->minimal);
 	arrays_fini(&w->grid.arrays);
@@ -288,6 +290,16 @@ static int add_routes(struct embed_work *w, struct err *err)
 
 /* ---- all of it ---- */
 
+/* Without a group it is made, and *own. */
+static int action_of(const struct coll_sched *s, struct topo_action **own,
+		     const struct topo_action **out, struct err *err)
+{
+	int rc = coll_action(s) ? 0 : topo_action_new(coll_topo(s), NULL, own, err);
+
+	*out = coll_action(s) ? coll_action(s) : *own;
+	return rc;
+}
+
 /* Finds the arcs that carry, and gets ready for their routes. */
 static int prepare(struct embed_work *w, const struct topo *physical, struct err *err)
 {
@@ -295,7 +307,7 @@ static int prepare(struct embed_work *w, const struct topo *physical, struct err
 	const struct coll_xfer *x;
 	int64_t n;
 
-	if (rc || (rc = topo_action_new(coll_topo(w->s), coll_group(w->s), &w->old, err))) {
+	if (rc || (rc = action_of(w->s, &w->none[0], &w->old, err))) {
 		return rc;
 	}
 	arrays_add(&w->arrays, w->carries, topo_action_orbits(w->old));
@@ -315,7 +327,7 @@ static int fill(struct embed_work *w, struct err *err)
 {
 	int rc;
 
-	if ((rc = topo_action_new(coll_topo(w->out), coll_group(w->out), &w->kept, err)) ||
+	if ((rc = action_of(w->out, &w->none[1], &w->kept, err)) ||
 	    (rc = add_transfers(w, err)) || (rc = add_routes(w, err))) {
 		return rc;
 	}

@@ -709,6 +709,11 @@ const struct coll_light *coll_lights(const struct coll_sched *s, int64_t *n)
 	return s->lights.v;
 }
 
+const struct topo_action *coll_action(const struct coll_sched *s)
+{
+	return s->action;
+}
+
 const struct topo_group *coll_group(const struct coll_sched *s)
 {
 	return s->group;

@@ -167,6 +167,8 @@ int coll_refuse_switches(const struct coll_sched *s, const char *output, struct 
 
 /* NULL: every transfer stands for itself. */
 const struct topo_group *coll_group(const struct coll_sched *s);
+/* Of that group on the arcs of coll_topo; NULL without one. */
+const struct topo_action *coll_action(const struct coll_sched *s);
 /* All transfers, and routes, written out. New schedule, not yet verified. WEFT_ELIMIT
  * beyond COLL_MAX_XFERS. O(transfers that it has). */
 int coll_unfold(const struct coll_sched *s, struct coll_sched **out, struct err *err);
