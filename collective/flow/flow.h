@@ -119,6 +119,11 @@ void mcf_free(struct mcf *p);
  * (n + m) + flow moved times path length). */
 int mcf_run(struct mcf *p, const struct mcf_options *opt, struct mcf_result *res, struct err *err);
 
+/* What no all-to-all is below, all pairs alike, in shards over an arc of capacity 1; 0: unknown, as
+ * it would take long, or ranks are cut off. Within a thousandth, or of 2^26 arcs of all sources and
+ * passes. */
+double mcf_bound(const struct topo *t);
+
 /* The problem of the same digraph t without the arcs that are marked
  * (topo_m(t) flags), with the flow and the prices of p as a warm start;
  * symmetry is given up. WEFT_EINFEASIBLE names a pair that is cut off. p is

@@ -509,6 +509,31 @@ int mcf_run(struct mcf *p, const struct mcf_options *opt, struct mcf_result *res
 	return 0;
 }
 
+/* The flow of which only the bound is wanted: how near it comes, or after so many arcs of all
+ * sources and passes is left. */
+#define BOUND_GAP 1e-3
+#define BOUND_WORK (INT64_C(1) << 26)
+#define BOUND_PASSES 500
+
+double mcf_bound(const struct topo *t)
+{
+	struct mcf_options opt = { .gap = BOUND_GAP };
+	struct mcf_result res = { 0 };
+	struct mcf *flow = NULL;
+	int64_t most;
+
+	if (topo_ranks(t) < 2 || mcf_new(t, true, &flow, NULL)) {
+		return 0;
+	}
+	most = BOUND_WORK / ((int64_t)mcf_sources(flow) * (topo_n(t) + topo_m(t)));
+	opt.max_passes = most < BOUND_PASSES ? (int)most : BOUND_PASSES;
+	if (most == 0 || mcf_run(flow, &opt, &res, NULL)) {
+		res.bound = 0;
+	}
+	mcf_free(flow);
+	return res.bound;
+}
+
 /* ---- after a failure ---- */
 
 /* Image of a flow under an automorphism. */

@@ -21,32 +21,6 @@
 /* Transfers of batches. */
 #define MAX_BATCHED (1 << 18)
 
-/* The flow of which only the bound is wanted: how near it comes, or after so many arcs of all
- * sources and passes is left. */
-#define BOUND_GAP 1e-3
-#define BOUND_WORK (INT64_C(1) << 26)
-#define BOUND_PASSES 500
-
-/* In shards over an arc of capacity 1; 0: unknown, as it would take long, or ranks are cut off. */
-static double flow_bound(const struct topo *t)
-{
-	struct mcf_options opt = { .gap = BOUND_GAP };
-	struct mcf_result res = { 0 };
-	struct mcf *flow = NULL;
-	int64_t most;
-
-	if (topo_ranks(t) < 2 || mcf_new(t, true, &flow, NULL)) {
-		return 0;
-	}
-	most = BOUND_WORK / ((int64_t)mcf_sources(flow) * (topo_n(t) + topo_m(t)));
-	opt.max_passes = most < BOUND_PASSES ? (int)most : BOUND_PASSES;
-	if (most == 0 || mcf_run(flow, &opt, &res, NULL)) {
-		res.bound = 0;
-	}
-	mcf_free(flow);
-	return res.bound;
-}
-
 void coll_raise_bound(const struct coll_sched *s, struct coll_report *r)
 {
 	int64_t lights;
@@ -54,7 +28,7 @@ void coll_raise_bound(const struct coll_sched *s, struct coll_report *r)
 	coll_lights(s, &lights);
 	if (coll_kind_of(s) == COLL_ALLTOALL && !coll_demands(s) && lights == 0 &&
 	    !r->bandwidth_optimal) {
-		make_raise_bound(s, flow_bound(coll_physical(s)), r);
+		make_raise_bound(s, mcf_bound(coll_physical(s)), r);
 	}
 }
 
@@ -68,7 +42,7 @@ static void take_bound(const struct coll_make_query *q, const struct coll_made *
 	if (best->sched && (q->fabric || best->pairs.info.flow.bound > flow->bound)) {
 		*flow = best->pairs.info.flow;
 	} else if (q->fabric) {
-		flow->bound = q->pairs.demands ? 0 : flow_bound(q->fabric->topo);
+		flow->bound = q->pairs.demands ? 0 : mcf_bound(q->fabric->topo);
 	}
 }
 

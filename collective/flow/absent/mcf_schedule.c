@@ -16,6 +16,12 @@ int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt, struct 
 	return build_lacks(what, err);
 }
 
+/* Not known. */
+double mcf_bound(const struct topo *t)
+{
+	return 0;
+}
+
 /* There is none. */
 void mcf_free(struct mcf *p)
 {
