@@ -140,8 +140,8 @@ static bool wants_coordinates(const struct coll_want *w)
 	return !coll_has_root(w->q.kind) && w->q.kind != COLL_ALLTOALL && !w->algorithm;
 }
 
-/* Steps and hops that no algorithm on coordinates is below: messages that ranks forward go the
- * whole distance in one step; an all-reduce by exchanges goes it once. */
+/* Steps and hops that no algorithm on coordinates is below, nor one with a root: messages that
+ * ranks forward go the whole distance in one step; an all-reduce by exchanges goes it once. */
 static int64_t min_steps_ns(const struct coll_cost *c, int diameter)
 {
 	return c->forwards ? c->alpha_ns + c->message_ns + diameter * c->hop_ns
@@ -152,12 +152,14 @@ static int64_t min_steps_ns(const struct coll_cost *c, int diameter)
 static int64_t low_of(const struct coll_want *w, int ports, int diameter)
 {
 	int64_t n = w->q.n, phases = phases_of(w->q.kind);
+	bool whole = coll_has_root(w->q.kind) && !has_paths(w->q.kind);
 
-	if (coll_has_root(w->q.kind) && !has_paths(w->q.kind)) {
+	if (whole && !w->cost.forwards) {
 		return broadcast_low(&w->cost, ports, diameter);
 	}
-	if (wants_coordinates(w)) {
-		int64_t ns = time_of(&w->cost, ports, 0, phases * (n - 1), n);
+	if (wants_coordinates(w) || (coll_has_root(w->q.kind) && w->cost.forwards)) {
+		int64_t ns = whole ? time_of(&w->cost, ports, 0, 1, 1)
+				   : time_of(&w->cost, ports, 0, phases * (n - 1), n);
 
 		return ns < INT64_MAX / 2 ? ns + min_steps_ns(&w->cost, diameter) : ns;
 	}
@@ -333,17 +335,21 @@ static int add_rooted(struct coll_choices *c, const char *expr, struct err *err)
 static int add_shallow(struct coll_choices *c, struct err *err)
 {
 	const struct coll_query *q = &c->w.q;
-	char expr[4][FINDER_FAMILY_EXPR];
-	int m = 1, rc = 0;
+	char expr[5][FINDER_FAMILY_EXPR];
+	int m = 1, side = 2, rc = 0;
 
 	while (2 * m * m + 2 * m + 1 < q->n) {
 		m++;
+	}
+	while (pow(side, q->degree) < q->n) {
+		side++;
 	}
 	snprintf(expr[0], sizeof(expr[0]), "C(%d,{%d,%d})", q->n, m, m + 1);
 	snprintf(expr[1], sizeof(expr[1]), "C(%d,{1,2})", q->n);
 	snprintf(expr[2], sizeof(expr[2]), "GenKautz(%d,%d)", q->degree, q->n);
 	snprintf(expr[3], sizeof(expr[3]), "Bi(GenKautz(%d,%d))", q->degree / 2, q->n);
-	for (int i = 0; i < 4 && rc == 0; i++) {
+	snprintf(expr[4], sizeof(expr[4]), "Pow(UniRing(1,%d),%d)", side, q->degree);
+	for (int i = 0; i < 4 + (pow(side, q->degree) == q->n) && rc == 0; i++) {
 		rc = add_rooted(c, expr[i], err);
 	}
 	return rc;

@@ -107,6 +107,7 @@ static void test_options(void **state)
 				    .barriers = true, .share_cores = true };
 
 	(void)state;
+	unsetenv("OMPI_MCA_mpi_yield_when_idle");
 	add_program("mpirun");
 	add_program("weft-mpi-run");
 	assert_command(&o,
