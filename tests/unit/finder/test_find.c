@@ -84,7 +84,7 @@ static void test_cayley(void **state)
 		{ 100, 2, 16, false }, { 400, 4, 10, false }, { 384, 8, 8, false },
 		{ 200, 4, 12, true }, { 100, 3, 14, true }, { 255, 4, 16, false },
 		/* By the table of small groups. */
-		{ 50, 7, 4, true }, { 60, 9, 4, true }, { 84, 11, 4, true }, { 96, 12, 4, true },
+		{ 50, 7, 4, true }, { 60, 9, 4, true }, { 84, 11, 4, true },
 		{ 108, 6, 6, true }, { 168, 7, 6, true }, { 216, 4, 10, true },
 		{ 168, 3, 14, true },
 	};
@@ -99,6 +99,23 @@ static void test_cayley(void **state)
 		assert_int_equal(last->den, f.bound_den);
 		assert_in_range(last->steps, f.steps_bound,
 				ALL_OR_SOME(rows[i].steps, rows[i].n));
+		coll_frontier_fini(&f);
+	}
+}
+
+/* Of orders of more groups than a search has time for, what the table has. */
+static void test_many_groups(void **state)
+{
+	static const struct { int n, d, steps; } rows[] = { { 96, 12, 4 }, { 240, 9, 6 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct coll_query q = { rows[i].n, rows[i].d, true, COLL_ALLREDUCE, 0, 0 };
+		struct coll_frontier f;
+		struct err err = { 0 };
+
+		must(coll_find(&q, true, &f, &err), &err);
+		assert_point(&f, rows[i].steps, f.bound_num, f.bound_den);
 		coll_frontier_fini(&f);
 	}
 }
@@ -503,7 +520,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table_4),
-		cmocka_unit_test(test_cayley),
+		cmocka_unit_test(test_cayley), cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_primes),
 		cmocka_unit_test(test_table_5),
 		cmocka_unit_test(test_two_ports_both_directions),

@@ -619,7 +619,7 @@ static void bad_yaml_files(void **state)
 		{ LINE "guard: {between: -1}\n", 5, "between" },
 		{ LINE "guard: 3\n", 5, "expected a mapping" },
 		{ LINE "demands:\n- {from: 0, to: 1, protect: 2}\n", 6,
-		  "true or false" },
+		  "is none of none, 1+1, shared" },
 		/* Cut in the middle. */
 		{ "nodes: 3\nlinks:\n- {from: 0, to: 1}\n- {from: 1, t", 5, "" },
 		{ "nodes: 3\nlinks:\n- {from: 0, to: 1}\n- {from: 1}\n", 4,
