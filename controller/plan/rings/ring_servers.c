@@ -46,7 +46,7 @@ struct ring_servers {
 	const struct model_job *job;
 	const struct coll_sched *hosts;	/* the schedule of hosts */
 	int n, each, chunks;		/* hosts, ranks of each, chunks of hosts' shards */
-	int unit;			/* chunks of ranks' shards in each of these */
+	int64_t unit;			/* chunks of ranks' shards in each of these */
 	int begin;			/* the step in which the ring begins */
 	struct job_digraph *digraph;
 	const struct topo *physical;
@@ -128,6 +128,12 @@ static const struct inside_part *find_alike(const struct ring_servers *s, int ph
 	return NULL;
 }
 
+static int too_large(const struct ring_servers *s, struct err *err)
+{
+	return err_set(err, WEFT_ELIMIT, "%d hosts of %d ranks on a ring: more than %d transfers "
+		       "or %d chunks", s->n, s->each, MAX_TRANSFERS, COLL_MAX_CHUNKS);
+}
+
 static int make_parts(struct ring_servers *s, const struct optree_params *p, struct err *err)
 {
 	int rc = 0;
@@ -151,8 +157,9 @@ static int make_parts(struct ring_servers *s, const struct optree_params *p, str
 		if (!rc) {
 			int chunks = coll_chunks(part->sched), steps = coll_steps(part->sched);
 
-			s->unit = s->unit / (int)rat_gcd(s->unit, chunks) * chunks;
+			s->unit *= chunks / rat_gcd(s->unit, chunks);
 			s->begin = phase == COLLECT && steps > s->begin ? steps : s->begin;
+			rc = s->chunks * s->unit > COLL_MAX_CHUNKS ? too_large(s, err) : 0;
 		}
 	}
 	return rc;
@@ -218,7 +225,12 @@ static int make_logical(struct ring_servers *s, struct topo **out, struct err *e
 	int32_t *tails;
 	int rc = topo_new(s->n * s->each, &t, err);
 
-	if (rc || (rc = add_arcs(s, t, err))) {
+	if (rc) {
+		return rc;
+	}
+	rc = add_arcs(s, t, err);
+	if (rc) {
+		topo_free(t);
 		return rc;
 	}
 	tails = x_alloc((size_t)topo_m(t) + 1, sizeof(*tails));
@@ -357,7 +369,7 @@ static int add_part(struct ring_servers *s, const struct host_shard *h,
 {
 	int64_t n;
 	const struct coll_xfer *own = coll_xfers(part->sched, &n);
-	int piece = (end - first) * s->unit / coll_chunks(part->sched), rc = 0;
+	int unit = (int)s->unit, piece = (end - first) * unit / coll_chunks(part->sched), rc = 0;
 
 	for (int64_t i = 0; i < n && !rc; i++) {
 		struct coll_xfer x = own[i];
@@ -366,8 +378,8 @@ static int add_part(struct ring_servers *s, const struct host_shard *h,
 		x.arc = s->arcs[part->first_arc + x.arc];
 		x.origin = rank_of(s, h->origin, own[i].origin);
 		x.dest = rank_of(s, h->dest, own[i].dest);
-		x.first = first * s->unit + own[i].first * piece;
-		x.last = first * s->unit + (own[i].last + 1) * piece - 1;
+		x.first = first * unit + own[i].first * piece;
+		x.last = first * unit + (own[i].last + 1) * piece - 1;
 		rc = coll_add(s->out, &x, err);
 	}
 	return rc;
@@ -408,8 +420,8 @@ static int add_between(struct ring_servers *s, const struct coll_xfer *between, 
 		x.arc = s->arcs[s->first_arc + between->arc * s->each + j];
 		x.origin = rank_of(s, between->origin, between->dest < 0 ? j : i % origins);
 		x.dest = rank_of(s, between->dest, j);
-		x.first *= s->unit;
-		x.last = (x.last + 1) * s->unit - 1;
+		x.first *= (int)s->unit;
+		x.last = (x.last + 1) * (int)s->unit - 1;
 		rc = coll_add(s->out, &x, err);
 	}
 	return rc;
@@ -497,12 +509,7 @@ static int check_size(const struct ring_servers *s, struct err *err)
 			inside += (__int128)n * s->n * s->n;
 		}
 	}
-	if (inside + between <= MAX_TRANSFERS &&
-	    (int64_t)s->chunks * s->unit <= COLL_MAX_CHUNKS) {
-		return 0;
-	}
-	return err_set(err, WEFT_ELIMIT, "%d hosts of %d ranks on a ring: more than %d transfers "
-		       "or %d chunks", s->n, s->each, MAX_TRANSFERS, COLL_MAX_CHUNKS);
+	return inside + between <= MAX_TRANSFERS ? 0 : too_large(s, err);
 }
 
 /* The schedule without transfers, in its digraphs. */
@@ -511,8 +518,8 @@ static int make_empty(struct ring_servers *s, struct err *err)
 	struct topo *logical, *physical;
 	int rc = make_logical(s, &logical, err);
 
-	if (rc || (rc = coll_new(s->job->collective, logical, s->chunks * s->unit, 0, 0, &s->out,
-				 err)) ||
+	if (rc || (rc = coll_new(s->job->collective, logical, s->chunks * (int)s->unit, 0, 0,
+				 &s->out, err)) ||
 	    (rc = topo_copy(s->physical, &physical, err)) ||
 	    (rc = coll_set_physical(s->out, physical, COLL_ROUTING_EXPLICIT, 0, err))) {
 		return rc;
