@@ -22,7 +22,7 @@ static const struct story *const stories[] = {
 	confirm_stories, divided_stories, external_stories, full_disk_stories, job_stories,
 	device_stories, stage_stories, report_stories, oracle_stories, failover_stories,
 	maintenance_stories, ring_stories, broken_ring_stories, found_stories,
-	resume_stories, queue_stories,
+	resume_stories, queue_stories, slice_stories,
 };
 
 #define N_TABLES (int)(sizeof(stories) / sizeof(stories[0]))

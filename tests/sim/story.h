@@ -22,6 +22,6 @@ extern const struct story external_stories[], full_disk_stories[], job_stories[]
 extern const struct story device_stories[], stage_stories[], report_stories[];
 extern const struct story oracle_stories[];
 extern const struct story maintenance_stories[], ring_stories[], broken_ring_stories[];
-extern const struct story found_stories[], resume_stories[], queue_stories[];
+extern const struct story found_stories[], resume_stories[], queue_stories[], slice_stories[];
 
 #endif
