@@ -356,7 +356,9 @@ static double largest_use(const struct mcf *p, const double *load)
 	double worst = 0;
 
 	for (int k = 0; k < p->orbits.n_classes; k++) {
-		worst = fmax(worst, load[k] / p->class_cap[k]);
+		double use = load[k] / p->class_cap[k];
+
+		worst = fmax(worst, isnan(use) ? HUGE_VAL : use);
 	}
 	return worst;
 }

@@ -17,6 +17,7 @@
  * What was read off may be wrong. The attempt then fails its check and is
  * made again with another threshold, or at a smaller gap.
  */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,8 +173,8 @@ static bool is_tight(const struct exact_attempt *at, int a)
 	return miss <= at->tiny * at->mean;
 }
 
-/* The widest used tree from the source, by Prim's rule; false when a
- * terminal that gets something is not in it. */
+/* The widest used tree from the source, by Prim's rule, where others count with arcs that are empty
+ * too; false when a terminal that gets something is not in it. */
 static bool grow_tree(struct exact_attempt *at, int s, double *width)
 {
 	const struct mcf *p = at->p;
@@ -196,10 +197,10 @@ static bool grow_tree(struct exact_attempt *at, int s, double *width)
 		width[u] = -1;	/* taken */
 		for (int a = net->out_first[u]; a < net->out_first[u + 1]; a++) {
 			int v = net->dst[a];
+			double w = flow[a] > at->least ? flow[a] : at->other ? DBL_MIN : 0;
 
-			if (flow[a] > at->least && flow[a] > width[v] &&
-			    width[v] >= 0 && is_tight(at, a)) {
-				width[v] = flow[a];
+			if (w > width[v] && width[v] >= 0 && is_tight(at, a)) {
+				width[v] = w;
 				tree[v] = a;
 			}
 		}
@@ -293,22 +294,6 @@ static int by_source(const void *a, const void *b)
 /* Once more, with what the prices of the last middle would use, where that is above this gap. */
 #define CENTERED 1e-10
 #define MAX_CENTERED 6
-/* Numbers of classes and of detours of a source to the third, up to which a step of the method is
- * worth more than as many passes: where detours abound, readings are right soon. */
-#define MAX_CENTER (1 << 27)
-
-/* Counts the detours; false where they are too many. */
-static bool is_small(const struct exact_attempt *at)
-{
-	double work = pow(at->p->orbits.n_classes, 3) / 8;
-
-	for (size_t i = 0, n; i < at->v.n; i += n) {
-		for (n = 1; i + n < at->v.n && at->v.v[i + n].source == at->v.v[i].source; n++) {
-		}
-		work += pow((double)n, 3);
-	}
-	return work <= MAX_CENTER;
-}
 
 /* The trees of cheapest paths. */
 static void add_trees(const struct mcf *p, bool *other)
@@ -347,9 +332,8 @@ static bool center(struct mcf *p, bool *other, const struct flow_limit *limit,
 		d.order = at.order;
 		d.reached = at.reached;
 	}
-	done = d.n > 0 && is_small(&at);
+	done = d.n > 0 && mcf_middle(p, &d, limit, res);
 	if (done) {
-		mcf_middle(p, &d, limit, res);
 		add_trees(p, other);
 	}
 	attempt_fini(&at);

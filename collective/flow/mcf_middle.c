@@ -8,20 +8,25 @@
  * flow does, and all that may have a price has one. Its variables are only how much takes each of
  * some detours off the tree of its source: there is a row a class of arcs, and a detour shares
  * limits, what is left on tree arcs, with those of its source alone. So a step is an equation in
- * prices, to which every source adds the inverse of a small matrix. Loads are a unit of capacity,
- * and prices sum to the number of classes k:
+ * prices, to which every source adds the inverse of a small matrix; detours meet in few places, and
+ * most of it stays zero where those that meet the fewest are solved for first. Loads are a unit of
+ * capacity, and prices sum to the number of classes k:
  *
  *	min k U with t = U - base - A x >= 0 (rho), x >= 0 (zx), y = need + G x >= 0 (zy)
  */
 #include <math.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/flow/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/bits.h"
 
 #define MAX_STEPS 60
+/* Products a step up to which one is worth more than as many passes: where detours abound, readings
+ * are right soon. And numbers in A and G with their zeros. */
+#define MAX_WORK (INT64_C(1) << 28)
+#define MAX_CELLS (INT64_C(1) << 24)
 /* Where nodes have as much capacity in as out prices are not unique: such a share of its diagonal
  * is added to the matrix of their equation, and solutions are refined so often. */
 #define RIDGE 1e-14
@@ -41,28 +46,43 @@ struct center_part {
 	double *miss;		/* of the equation that v is from */
 };
 
-/* Of a source: x[first..], y[first_y..]. */
+struct center_entry {
+	int32_t row, col;
+	double value;
+};
+
+/* By source, then row. */
+struct center_matrix {
+	VEC(struct center_entry) v;
+};
+
+/* Of a source: x[first..], y[first_y..], entries of A and G. Its part H of the Hessian is solved
+ * for one detour after the other; of number j, order[j], the factor has the column start[j].. of
+ * index and value, and the diagonal. An index is a detour's, or n and more: of a row of A L^-T. */
 struct center_block {
 	int first, n, first_y, n_y, rows;
-	int32_t *class;		/* rows of A that it has entries in */
-	double *a;		/* rows x n */
-	double *g;		/* n_y x n */
-	double *h;		/* n x n: Cholesky factor of its part of the Hessian */
-	double *b;		/* rows x n: A L^-T of that factor */
+	size_t a, a_end, g, g_end;
+	int32_t *class;		/* of the rows of A that it has entries in, ascending */
+	int32_t *order, *start;
+	VEC(int32_t) index;
+	double *value, *diagonal;
 	struct arrays arrays;
 };
 
 struct center {
 	struct mcf *p;
 	const struct flow_detours *d;
-	int k;
+	int k, most;		/* classes, detours of a source */
 	struct center_block *block;
 	struct center_part x, y, t;
+	struct center_matrix a, g;
 	double *need, *base;
 	double u, du;
 	double *m;		/* k x k, its Cholesky factor below the diagonal */
 	double *ones, *rhs, *last, *left;	/* k */
 	double *grad, *row;	/* detours */
+	double *front;		/* of a source: its detours x (detours + rows), zero between */
+	int32_t *place;		/* of a class among what is left of a source */
 	struct arrays arrays;
 };
 
@@ -101,20 +121,14 @@ static void factor(double *m, int n)
 	}
 }
 
-/* x = L^-1 x of the factor L. */
-static void solve_down(const double *m, int n, double *x)
+/* x = (L L^T)^-1 x. */
+static void solve(const double *m, int n, double *x)
 {
 	for (int i = 0; i < n; i++) {
 		const double *row = m + (size_t)i * n;
 
 		x[i] = (x[i] - dot(row, x, i)) / row[i];
 	}
-}
-
-/* x = (L L^T)^-1 x. */
-static void solve(const double *m, int n, double *x)
-{
-	solve_down(m, n, x);
 	for (int i = n - 1; i >= 0; i--) {
 		const double *row = m + (size_t)i * n;
 
@@ -138,61 +152,146 @@ static void part_init(struct center *c, struct center_part *part, int n)
 	arrays_add(&c->arrays, part->miss, n + 1);
 }
 
-/* Adds `by` along the tree path of v: to the classes, and to the heads on it (index: their rows of
- * G, or -1). */
+/* Adds `by` along the tree path of v, in rows of n: to the classes (a), and to the heads on it (g;
+ * index: their rows, or -1). */
 static void add_path(const struct center *c, int s, int v, double by, const int32_t *index,
-		     double *class, double *g, int n)
+		     double *a, double *g, int n)
 {
 	const struct flow_net *net = &c->p->net;
 	const int32_t *tree = c->d->tree + (size_t)s * net->n;
 
 	for (; tree[v] >= 0; v = net->src[tree[v]]) {
-		class[c->p->orbits.arc_class[tree[v]]] += by;
+		a[(size_t)c->p->orbits.arc_class[tree[v]] * n] += by;
 		if (index[v] >= 0) {
 			g[(size_t)index[v] * n] += by;
 		}
 	}
 }
 
+/* What is not zero among rows x cols becomes it, and entries of the matrix from (row, col) on. */
+static void take_entries(struct center_matrix *m, double *from, int rows, int cols, int row,
+			 int col)
+{
+	for (int r = 0; r < rows; r++) {
+		for (int i = 0; i < cols; i++, from++) {
+			if (*from != 0) {
+				vec_push(&m->v, (struct center_entry){ row + r, col + i, *from });
+				*from = 0;
+			}
+		}
+	}
+}
+
 /* Columns of A and G: a detour takes its flow off the tree path of its head and puts it on that of
- * its tail. all: n x k, zero between; used: of the classes, likewise. */
-static void fill_block(struct center *c, int s, const int32_t *index, double *all, bool *used)
+ * its tail. a, g: zero between. */
+static void fill_block(struct center *c, int s, const int32_t *index, double *a, double *g)
 {
 	struct center_block *b = &c->block[s];
 	const struct flow_net *net = &c->p->net;
-	const int32_t *class = c->p->orbits.arc_class;
 
-	arrays_add(&b->arrays, b->g, (size_t)b->n_y * b->n + 1);
-	arrays_add(&b->arrays, b->h, (size_t)b->n * b->n + 1);
 	for (int i = 0; i < b->n; i++) {
-		int a = c->d->arc[b->first + i];
-		double *col = all + (size_t)i * c->k;
+		int arc = c->d->arc[b->first + i];
 
-		add_path(c, s, net->src[a], 1, index, col, b->g + i, b->n);
-		add_path(c, s, net->dst[a], -1, index, col, b->g + i, b->n);
-		col[class[a]]++;
-		for (int k = 0; k < c->k; k++) {
-			b->rows += col[k] != 0 && !used[k];
-			used[k] |= col[k] != 0;
+		add_path(c, s, net->src[arc], 1, index, a + i, g + i, b->n);
+		add_path(c, s, net->dst[arc], -1, index, a + i, g + i, b->n);
+		a[(size_t)c->p->orbits.arc_class[arc] * b->n + i]++;
+	}
+	b->a = c->a.v.n;
+	b->g = c->g.v.n;
+	take_entries(&c->a, a, c->k, b->n, 0, b->first);
+	take_entries(&c->g, g, b->n_y, b->n, b->first_y, b->first);
+	b->a_end = c->a.v.n;
+	b->g_end = c->g.v.n;
+	arrays_add(&b->arrays, b->class, c->k);
+	for (size_t i = b->a; i < b->a_end; i++) {
+		struct center_entry *e = &c->a.v.v[i];
+
+		if (b->rows == 0 || b->class[b->rows - 1] != e->row) {
+			b->class[b->rows++] = e->row;
+		}
+		e->value *= c->p->weight[s] / c->p->class_cap[e->row];
+	}
+}
+
+/* ---- order ---- */
+
+/* The places of the rows of A that a source has, behind its detours. */
+static void set_places(struct center *c, const struct center_block *b)
+{
+	for (int r = 0; r < b->rows; r++) {
+		c->place[b->class[r]] = b->n + r;
+	}
+}
+
+/* Rows of bits: the detours, itself too, that a detour meets in rows of G, and its rows of A. */
+static void find_near(const struct center *c, const struct center_block *b, uint64_t *near,
+		      int words)
+{
+	const struct center_entry *a = c->a.v.v, *g = c->g.v.v;
+
+	for (size_t i = b->g; i < b->g_end; i++) {
+		uint64_t *row = near + (size_t)(g[i].col - b->first) * words;
+
+		for (size_t j = i + 1; j-- > b->g && g[j].row == g[i].row;) {
+			bits_add(row, g[j].col - b->first);
+			bits_add(near + (size_t)(g[j].col - b->first) * words,
+				 g[i].col - b->first);
 		}
 	}
-	arrays_add(&b->arrays, b->class, b->rows + 1);
-	arrays_add(&b->arrays, b->a, (size_t)b->rows * b->n + 1);
-	arrays_add(&b->arrays, b->b, (size_t)b->rows * b->n + 1);
-	b->rows = 0;
-	for (int k = 0; k < c->k; k++) {
-		if (!used[k]) {
+	for (size_t i = b->a; i < b->a_end; i++) {
+		bits_add(near + (size_t)(a[i].col - b->first) * words, c->place[a[i].row]);
+	}
+}
+
+/* The column of detour i: all that are near it still; they are near each other then. */
+static void take_column(struct center_block *b, int i, uint64_t *near, int words, int64_t *degree)
+{
+	const uint64_t *row = near + (size_t)i * words;
+
+	for (int v = 0; v < b->n + b->rows; v++) {
+		uint64_t *other = near + (size_t)v * words;
+
+		if (v == i || !bits_has(row, v)) {
 			continue;
 		}
-		b->class[b->rows] = k;
-		for (int i = 0; i < b->n; i++) {
-			b->a[(size_t)b->rows * b->n + i] = all[(size_t)i * c->k + k] *
-				c->p->weight[s] / c->p->class_cap[k];
-			all[(size_t)i * c->k + k] = 0;
+		vec_push(&b->index, v);
+		if (v < b->n) {
+			bits_or(other, row, words);
+			other[i / 64] &= ~(UINT64_C(1) << i % 64);
+			degree[v] = bits_count(other, words);
 		}
-		b->rows++;
-		used[k] = false;
 	}
+}
+
+/* Which detours are solved for when, by least degree, and what their columns are then. */
+static void order_block(struct center *c, struct center_block *b)
+{
+	int words = (b->n + b->rows + 63) / 64;
+	uint64_t *near = x_new((size_t)b->n * words + 1, sizeof(*near));
+	int64_t *degree = x_alloc((size_t)b->n + 1, sizeof(*degree));
+
+	arrays_add(&b->arrays, b->order, b->n);
+	arrays_add(&b->arrays, b->start, b->n + 1);
+	arrays_add(&b->arrays, b->diagonal, b->n);
+	set_places(c, b);
+	find_near(c, b, near, words);
+	for (int i = 0; i < b->n; i++) {
+		degree[i] = bits_count(near + (size_t)i * words, words);
+	}
+	for (int j = 0; j < b->n; j++) {
+		int least = 0;
+
+		for (int i = 1; i < b->n; i++) {
+			least = degree[i] < degree[least] ? i : least;
+		}
+		b->order[j] = least;
+		degree[least] = INT64_MAX;
+		take_column(b, least, near, words, degree);
+		b->start[j + 1] = (int32_t)b->index.n;
+	}
+	arrays_add(&b->arrays, b->value, b->index.n);
+	free(near);
+	free(degree);
 }
 
 /* What the tree of source number s carries without detours. */
@@ -237,35 +336,44 @@ static int number_heads(const struct center *c, int s, int first, int32_t *index
 	return first + b->n_y;
 }
 
+/* The detours of every source. */
+static void divide(struct center *c)
+{
+	arrays_add(&c->arrays, c->block, c->p->n_sources);
+	for (int s = 0, i = 0; s < c->p->n_sources; s++) {
+		struct center_block *b = &c->block[s];
+
+		b->first = i;
+		while (i < c->d->n && c->d->source[i] == s) {
+			i++;
+		}
+		b->n = i - b->first;
+		c->most = b->n > c->most ? b->n : c->most;
+	}
+}
+
 static void build(struct center *c)
 {
 	const struct mcf *p = c->p;
 	int32_t *index = x_alloc((size_t)p->net.n, sizeof(*index));
 	double *below = x_alloc((size_t)p->net.n, sizeof(*below));
-	bool *used = x_new((size_t)c->k, sizeof(*used));
-	int n_y = 0, most = 0;
-	double *all;
+	double *a = x_new((size_t)c->most * c->k + 1, sizeof(*a));
+	double *g = x_new((size_t)c->most * c->most + 1, sizeof(*g));
 
-	for (int s = 0, i = 0; s < p->n_sources; s++) {
-		c->block[s].first = i;
-		while (i < c->x.n && c->d->source[i] == s) {
-			c->x.v[i] = mcf_flow_of(p, s)[c->d->arc[i]];
-			i++;
-		}
-		c->block[s].n = i - c->block[s].first;
-		most = c->block[s].n > most ? c->block[s].n : most;
+	for (int i = 0; i < c->x.n; i++) {
+		c->x.v[i] = mcf_flow_of(p, c->d->source[i])[c->d->arc[i]];
 	}
-	all = x_new((size_t)most * c->k + 1, sizeof(*all));
+	c->y.n = 0;
 	for (int s = 0; s < p->n_sources; s++) {
-		n_y = number_heads(c, s, n_y, index);
+		c->y.n = number_heads(c, s, c->y.n, index);
 		fill_base(c, s, index, below);
-		fill_block(c, s, index, all, used);
+		fill_block(c, s, index, a, g);
+		order_block(c, &c->block[s]);
 	}
-	c->y.n = n_y;
 	free(index);
 	free(below);
-	free(used);
-	free(all);
+	free(a);
+	free(g);
 }
 
 /* ---- the beginning ---- */
@@ -299,43 +407,17 @@ static void begin(struct center *c)
 
 /* ---- steps ---- */
 
-/* out += A v or, of the transpose, A^T v. */
-static void times_a(const struct center *c, bool transposed, const double *v, double by,
-		    double *out)
+/* out += by M v or, of the transpose, by M^T v. */
+static void add_product(const struct center_matrix *m, bool transposed, const double *v, double by,
+			double *out)
 {
-	for (int s = 0; s < c->p->n_sources; s++) {
-		const struct center_block *b = &c->block[s];
+	for (size_t i = 0; i < m->v.n; i++) {
+		const struct center_entry *e = &m->v.v[i];
 
-		for (int r = 0; r < b->rows; r++) {
-			const double *row = b->a + (size_t)r * b->n;
-
-			if (!transposed) {
-				out[b->class[r]] += by * dot(row, v + b->first, b->n);
-				continue;
-			}
-			for (int i = 0; i < b->n; i++) {
-				out[b->first + i] += by * row[i] * v[b->class[r]];
-			}
-		}
-	}
-}
-
-static void times_g(const struct center *c, bool transposed, const double *v, double by,
-		    double *out)
-{
-	for (int s = 0; s < c->p->n_sources; s++) {
-		const struct center_block *b = &c->block[s];
-
-		for (int r = 0; r < b->n_y; r++) {
-			const double *row = b->g + (size_t)r * b->n;
-
-			if (!transposed) {
-				out[b->first_y + r] += by * dot(row, v + b->first, b->n);
-				continue;
-			}
-			for (int i = 0; i < b->n; i++) {
-				out[b->first + i] += by * row[i] * v[b->first_y + r];
-			}
+		if (transposed) {
+			out[e->col] += by * e->value * v[e->row];
+		} else {
+			out[e->row] += by * e->value * v[e->col];
 		}
 	}
 }
@@ -346,37 +428,105 @@ static void measure(struct center *c)
 	for (int k = 0; k < c->k; k++) {
 		c->t.miss[k] = c->u - c->base[k] - c->t.v[k];
 	}
-	times_a(c, false, c->x.v, -1, c->t.miss);
+	add_product(&c->a, false, c->x.v, -1, c->t.miss);
 	for (int i = 0; i < c->y.n; i++) {
 		c->y.miss[i] = c->need[i] - c->y.v[i];
 	}
-	times_g(c, false, c->x.v, 1, c->y.miss);
+	add_product(&c->g, false, c->x.v, 1, c->y.miss);
 	memcpy(c->x.miss, c->x.z, (size_t)c->x.n * sizeof(*c->x.miss));
-	times_g(c, true, c->y.z, 1, c->x.miss);
-	times_a(c, true, c->t.z, -1, c->x.miss);
+	add_product(&c->g, true, c->y.z, 1, c->x.miss);
+	add_product(&c->a, true, c->t.z, -1, c->x.miss);
 }
 
-/* H = diag(zx / x) + G^T diag(zy / y) G, factored, and A L^-T. */
-static void factor_block(const struct center *c, struct center_block *b)
+/* H = diag(zx / x) + G^T diag(zy / y) G and A, a column of the front a detour. */
+static void fill_front(struct center *c, const struct center_block *b)
 {
-	memset(b->h, 0, (size_t)b->n * b->n * sizeof(*b->h));
-	for (int i = 0; i < b->n; i++) {
-		b->h[(size_t)i * b->n + i] = c->x.z[b->first + i] / c->x.v[b->first + i];
-	}
-	for (int r = 0; r < b->n_y; r++) {
-		const double *row = b->g + (size_t)r * b->n;
-		double w = c->y.z[b->first_y + r] / c->y.v[b->first_y + r];
+	const struct center_entry *a = c->a.v.v, *g = c->g.v.v;
+	size_t rows = (size_t)b->n + b->rows;
 
-		for (int i = 0; i < b->n; i++) {
-			for (int j = 0; row[i] != 0 && j <= i; j++) {
-				b->h[(size_t)i * b->n + j] += w * row[i] * row[j];
-			}
+	for (int i = 0; i < b->n; i++) {
+		c->front[i * rows + i] = c->x.z[b->first + i] / c->x.v[b->first + i];
+	}
+	for (size_t i = b->g; i < b->g_end; i++) {
+		double by = g[i].value * c->y.z[g[i].row] / c->y.v[g[i].row];
+		size_t to = g[i].col - b->first;
+
+		c->front[to * rows + to] += by * g[i].value;
+		for (size_t j = i; j-- > b->g && g[j].row == g[i].row;) {
+			size_t other = g[j].col - b->first;
+
+			c->front[to * rows + other] += by * g[j].value;
+			c->front[other * rows + to] += by * g[j].value;
 		}
 	}
-	factor(b->h, b->n);
-	memcpy(b->b, b->a, (size_t)b->rows * b->n * sizeof(*b->b));
-	for (int r = 0; r < b->rows; r++) {
-		solve_down(b->h, b->n, b->b + (size_t)r * b->n);
+	for (size_t i = b->a; i < b->a_end; i++) {
+		c->front[(a[i].col - b->first) * rows + c->place[a[i].row]] = a[i].value;
+	}
+}
+
+/* Takes column number j out of the front, and what it adds from the rest and to M. */
+static void factor_column(struct center *c, struct center_block *b, int j, double least)
+{
+	size_t rows = (size_t)b->n + b->rows;
+	const int32_t *index = b->index.v + b->start[j];
+	double *value = b->value + b->start[j], *col = c->front + b->order[j] * rows;
+	int n = b->start[j + 1] - b->start[j], i = 0;
+
+	b->diagonal[j] = sqrt(fmax(col[b->order[j]], least));
+	col[b->order[j]] = 0;
+	for (int e = 0; e < n; e++) {
+		value[e] = col[index[e]] / b->diagonal[j];
+		col[index[e]] = 0;
+	}
+	for (; i < n && index[i] < b->n; i++) {
+		double *other = c->front + index[i] * rows;
+
+		other[b->order[j]] = 0;
+		for (int e = 0; e < n; e++) {
+			other[index[e]] -= value[i] * value[e];
+		}
+	}
+	for (int first = i; i < n; i++) {
+		double *row = c->m + (size_t)b->class[index[i] - b->n] * c->k;
+
+		for (int e = first; e <= i; e++) {
+			row[b->class[index[e] - b->n]] += value[i] * value[e];
+		}
+	}
+}
+
+/* Factors H, and adds A H^-1 A^T to M. */
+static void factor_block(struct center *c, struct center_block *b)
+{
+	size_t rows = (size_t)b->n + b->rows;
+
+	set_places(c, b);
+	fill_front(c, b);
+	for (int j = 0; j < b->n; j++) {
+		b->diagonal[j] = c->front[b->order[j] * rows + b->order[j]];
+	}
+	for (int j = 0; j < b->n; j++) {
+		factor_column(c, b, j, b->diagonal[j] * 1e-16);
+	}
+}
+
+/* x = H^-1 x. */
+static void solve_block(const struct center_block *b, double *x)
+{
+	for (int j = 0; j < b->n; j++) {
+		double by = x[b->order[j]] /= b->diagonal[j];
+
+		for (int e = b->start[j]; e < b->start[j + 1] && b->index.v[e] < b->n; e++) {
+			x[b->index.v[e]] -= b->value[e] * by;
+		}
+	}
+	for (int j = b->n - 1; j >= 0; j--) {
+		double sum = x[b->order[j]];
+
+		for (int e = b->start[j]; e < b->start[j + 1] && b->index.v[e] < b->n; e++) {
+			sum -= b->value[e] * x[b->index.v[e]];
+		}
+		x[b->order[j]] = sum / b->diagonal[j];
 	}
 }
 
@@ -384,7 +534,7 @@ static void factor_block(const struct center *c, struct center_block *b)
 static void solve_blocks(const struct center *c, double *x)
 {
 	for (int s = 0; s < c->p->n_sources; s++) {
-		solve(c->block[s].h, c->block[s].n, x + c->block[s].first);
+		solve_block(&c->block[s], x + c->block[s].first);
 	}
 }
 
@@ -399,9 +549,9 @@ static void solve_all(struct center *c, double *b)
 			c->left[k] -= c->t.v[k] / c->t.z[k] * b[k];
 		}
 		memset(c->row, 0, (size_t)c->x.n * sizeof(*c->row));
-		times_a(c, true, b, 1, c->row);
+		add_product(&c->a, true, b, 1, c->row);
 		solve_blocks(c, c->row);
-		times_a(c, false, c->row, -1, c->left);
+		add_product(&c->a, false, c->row, -1, c->left);
 		solve(c->m, c->k, c->left);
 		for (int k = 0; k < c->k; k++) {
 			b[k] += c->left[k];
@@ -418,17 +568,7 @@ static void factor_all(struct center *c)
 		c->ones[k] = 1;
 	}
 	for (int s = 0; s < c->p->n_sources; s++) {
-		struct center_block *b = &c->block[s];
-
-		factor_block(c, b);
-		for (int r = 0; r < b->rows; r++) {
-			double *row = c->m + (size_t)b->class[r] * c->k;
-
-			for (int q = 0; q <= r; q++) {
-				row[b->class[q]] += dot(b->b + (size_t)r * b->n,
-							b->b + (size_t)q * b->n, b->n);
-			}
-		}
+		factor_block(c, &c->block[s]);
 	}
 	for (int k = 0; k < c->k; k++) {
 		c->m[(size_t)k * c->k + k] *= 1 + RIDGE;
@@ -446,7 +586,7 @@ static void change_prices(struct center *c)
 		c->rhs[k] = c->t.goal[k] / c->t.z[k] - c->t.miss[k];
 		sum -= c->t.z[k];
 	}
-	times_a(c, false, c->x.dv, 1, c->rhs);
+	add_product(&c->a, false, c->x.dv, 1, c->rhs);
 	solve_all(c, c->rhs);
 	for (int k = 0; k < c->k; k++) {
 		p += c->rhs[k];
@@ -476,15 +616,15 @@ static void find_direction(struct center *c)
 	for (int i = 0; i < c->y.n; i++) {
 		c->row[i] = (c->y.goal[i] - c->y.z[i] * c->y.miss[i]) / c->y.v[i];
 	}
-	times_g(c, true, c->row, 1, c->grad);
+	add_product(&c->g, true, c->row, 1, c->grad);
 	memcpy(c->x.dv, c->grad, (size_t)c->x.n * sizeof(*c->x.dv));
 	solve_blocks(c, c->x.dv);
 	change_prices(c);
 	memcpy(c->x.dv, c->grad, (size_t)c->x.n * sizeof(*c->x.dv));
-	times_a(c, true, c->t.dz, -1, c->x.dv);
+	add_product(&c->a, true, c->t.dz, -1, c->x.dv);
 	solve_blocks(c, c->x.dv);
 	memcpy(c->y.dv, c->y.miss, (size_t)c->y.n * sizeof(*c->y.dv));
-	times_g(c, false, c->x.dv, 1, c->y.dv);
+	add_product(&c->g, false, c->x.dv, 1, c->y.dv);
 	change_partners(&c->x);
 	change_partners(&c->y);
 }
@@ -637,10 +777,11 @@ static void init(struct center *c)
 	part_init(c, &c->x, c->d->n);
 	part_init(c, &c->y, c->d->n);
 	part_init(c, &c->t, c->k);
-	arrays_add(&c->arrays, c->block, c->p->n_sources);
+	arrays_add(&c->arrays, c->front, (size_t)c->most * (c->most + c->k) + 1);
 	arrays_add(&c->arrays, c->need, c->d->n + 1);
 	arrays_add(&c->arrays, c->base, k);
 	arrays_add(&c->arrays, c->m, k * k);
+	arrays_add(&c->arrays, c->place, k);
 	arrays_add(&c->arrays, c->ones, k);
 	arrays_add(&c->arrays, c->rhs, k);
 	arrays_add(&c->arrays, c->last, k);
@@ -649,14 +790,51 @@ static void init(struct center *c)
 	arrays_add(&c->arrays, c->row, c->d->n + 1);
 }
 
-void mcf_middle(struct mcf *p, const struct flow_detours *d, const struct flow_limit *limit,
+/* Before and, which says more, after it was built. */
+static bool is_small(const struct center *c)
+{
+	int64_t cells = 0, work = (int64_t)c->k * c->k / 6 * c->k;
+
+	for (int s = 0; s < c->p->n_sources; s++) {
+		const struct center_block *b = &c->block[s];
+
+		cells += (int64_t)b->n * (b->n + c->k);
+		for (int j = 0; b->start && j < b->n; j++) {
+			int64_t n = b->start[j + 1] - b->start[j];
+
+			work += n * n / 2;
+		}
+	}
+	return cells <= MAX_CELLS && work <= MAX_WORK;
+}
+
+static void fini(struct center *c)
+{
+	for (int s = 0; s < c->p->n_sources; s++) {
+		vec_fini(&c->block[s].index);
+		arrays_fini(&c->block[s].arrays);
+	}
+	vec_fini(&c->a.v);
+	vec_fini(&c->g.v);
+	arrays_fini(&c->arrays);
+}
+
+bool mcf_middle(struct mcf *p, const struct flow_detours *d, const struct flow_limit *limit,
 		struct mcf_result *res)
 {
 	struct center c = { .p = p, .d = d, .k = p->orbits.n_classes };
 	double now = HUGE_VAL;
+	bool done = false;
 
+	divide(&c);
+	if (!is_small(&c)) {
+		goto out;
+	}
 	init(&c);
 	build(&c);
+	if (!is_small(&c)) {
+		goto out;
+	}
 	begin(&c);
 	for (int i = 0; i < MAX_STEPS && now > DONE * c.u * c.k && !flow_limit_over(limit); i++) {
 		now = step(&c);
@@ -666,8 +844,8 @@ void mcf_middle(struct mcf *p, const struct flow_detours *d, const struct flow_l
 		write_prices(&c);
 	}
 	mcf_set_gap(p, res);
-	for (int s = 0; s < p->n_sources; s++) {
-		arrays_fini(&c.block[s].arrays);
-	}
-	arrays_fini(&c.arrays);
+	done = true;
+out:
+	fini(&c);
+	return done;
 }

@@ -167,8 +167,9 @@ struct flow_detours {
 /* Puts the flow into the middle of the optima among flows over trees and detours, up to rounding,
  * or near it when the limit ends it, and takes the prices there where they prove more than those
  * before. The trees of cheapest paths are then for those that were found; res as mcf_set_gap has
- * it. O(classes^3 + detours (classes + detours of a source)) a step, of some 20. */
-void mcf_middle(struct mcf *p, const struct flow_detours *d, const struct flow_limit *limit,
+ * it. False: not tried, as there is too much to do in a step, of some 20: O(classes^3), and for
+ * every detour the square of how many others and classes it meets. */
+bool mcf_middle(struct mcf *p, const struct flow_detours *d, const struct flow_limit *limit,
 		struct mcf_result *res);
 
 /* The problem of mcf_new_demands under the group g, which keeps them, NULL: without

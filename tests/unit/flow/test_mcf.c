@@ -469,6 +469,31 @@ static void test_degree_bound(void **state)
 	assert_true(mcf_degree_bound(4, 1) == 6);
 }
 
+/* A load that is no number is worse than all others, wherever it stands. */
+static void test_no_number(void **state)
+{
+	struct topo *t = graph_of("Hypercube(3)");
+	struct mcf_options opt = { .gap = 0.01 };
+	struct mcf_result res;
+	struct err err = { 0 };
+	struct mcf *p;
+
+	(void)state;
+	must(mcf_new(t, false, &p, &err), &err);
+	must(mcf_run(p, &opt, &res, &err), &err);
+	for (int k = 0; k < p->orbits.n_classes; k += p->orbits.n_classes - 1) {
+		double load = p->load[k];
+
+		p->load[k] = NAN;
+		assert_true(flow_congestion(p) == HUGE_VAL);
+		p->load[k] = load;
+		assert_true(flow_congestion(p) >= res.bound * (1 - 1e-12));
+		assert_true(flow_congestion(p) < HUGE_VAL);
+	}
+	mcf_free(p);
+	topo_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -482,7 +507,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_deterministic),
-		cmocka_unit_test(test_degree_bound),
+		cmocka_unit_test(test_degree_bound), cmocka_unit_test(test_no_number),
 	};
 
 	return cmocka_run_group_tests_name("flow/mcf", tests, NULL,
