@@ -69,6 +69,12 @@
  *     1 + (1 - s_v)^2 / (K - 1). The root sends such to one after the other, n_h s P in all on
  *     average, so that s is at most that, or T larger than (6) anyway.
  *
+ * (7) Of all-reduces between neighbours (5) holds for what any rank u adds and any v gets, with the
+ *     hops from u to v for D, and for P the time of the vector over all arcs out of u, or into v,
+ *     whichever is less. So V(K) b in (1) is P C / (C - 1) or more. In D
+ *     steps all of u's vector is on a shortest path to v in every step: one after the other these
+ *     take the vector over all arcs that are the first, the second, .. of such paths.
+ *
  * Where steps overlap, each message by its own time, there is only what the first messages of pairs
  * need. Such a message of n hops flows, over all its arcs at once, not before
  * alpha + message + n hop, nor after T - (D - n) hop. So those of up to h hops have R + (h - 1) hop
@@ -97,6 +103,10 @@ struct bound_net {
 	bool whole;		/* a broadcast or a reduce */
 	bool routed;		/* messages go over routes, else over one arc */
 	double port;		/* of the arcs out of the root, or into a rank, the most */
+	double pair;		/* an all-reduce between neighbours: likewise of two ranks, from one
+				 * to the other of which it is `diameter` hops; else 0 */
+	double narrow;		/* with it: the sum over these hops, of two such ranks, of 1 / the
+				 * capacity of all arcs that are it on a shortest path */
 	bool alike;		/* an all-reduce, and a group of automorphisms takes any rank to any
 				 * other, and only ranks keep data */
 };
@@ -124,8 +134,8 @@ struct bound_shares {
 	double volume[BOUND_STEPS + 1], seen[BOUND_STEPS + 1];
 };
 
-/* within as in bound_net, of a digraph whose nodes are all alike; diameter >= 1. O(BOUND_STEPS
- * BOUND_FAR^2). */
-void bound_find_shares(int diameter, const int64_t *within, struct bound_shares *out);
+/* within as in bound_net, of a digraph whose nodes are all alike; diameter >= 1. near: messages
+ * have one hop, so that less steps than the diameter have INFINITY. O(BOUND_STEPS BOUND_FAR^2). */
+void bound_find_shares(int diameter, const int64_t *within, bool near, struct bound_shares *out);
 
 #endif

@@ -29,6 +29,7 @@
 /* Of a node, up to BOUND_FAR hops, where all that is farther counts as this far. */
 struct bound_balls {
 	int far;
+	int longest;	/* hops of a message */
 	double size[BOUND_FAR + 1];
 	double over_root[BOUND_FAR + 1];	/* 1 / sqrt(size) */
 };
@@ -39,9 +40,10 @@ struct bound_front {
 
 #define FRONTS ((BOUND_STEPS + 1) / 2)
 
-static void set_balls(struct bound_balls *b, int diameter, const int64_t *within)
+static void set_balls(struct bound_balls *b, int diameter, const int64_t *within, bool near)
 {
 	b->far = diameter < BOUND_FAR ? diameter : BOUND_FAR;
+	b->longest = near ? 1 : b->far;
 	for (int j = 0; j <= b->far; j++) {
 		b->size[j] = (double)within[j < b->far ? j : diameter];
 		b->over_root[j] = 1 / sqrt(b->size[j]);
@@ -108,12 +110,12 @@ static void next_front(const struct bound_balls *b, double x, const struct bound
 	double mean[BOUND_FAR + 1], after[BOUND_FAR + 1];
 
 	average(b, from, &none, mean);
-	for (int n = 1; n <= b->far; n++) {
+	for (int n = 1; n <= b->longest; n++) {
 		after[n] = min_charge(b, mean, -INFINITY, n, x);
 	}
 	for (int r = 0; r <= b->far; r++) {
 		to->f[r] = from->f[r];
-		for (int n = 1; n <= r; n++) {
+		for (int n = 1; n <= r && n <= b->longest; n++) {
 			to->f[r] = fmin(to->f[r], fmax(after[n], from->f[r - n] - x * x));
 		}
 	}
@@ -135,7 +137,7 @@ static double join(const struct bound_balls *b, double x, const struct bound_fro
 	}
 	make_monotone(b, apart);
 	top = apart[b->far];
-	for (int n = 1; n <= b->far; n++) {
+	for (int n = 1; n <= b->longest; n++) {
 		top = fmin(top, min_charge(b, mean, apart[b->far - n], n, x));
 	}
 	return top;
@@ -176,14 +178,14 @@ static void try_charges(const struct bound_balls *b, double by, double by_middle
 	}
 }
 
-void bound_find_shares(int diameter, const int64_t *within, struct bound_shares *out)
+void bound_find_shares(int diameter, const int64_t *within, bool near, struct bound_shares *out)
 {
 	static const double by[] = { 0.8, 1, 1.25 };
 	struct bound_front f[FRONTS];
 	struct bound_balls b;
 
 	*out = (struct bound_shares){ 0 };
-	set_balls(&b, diameter, within);
+	set_balls(&b, diameter, within, near);
 	f[0] = start_of(&b);
 	for (int i = 1; i < FRONTS; i++) {
 		next_front(&b, 0, &f[i - 1], &f[i]);

@@ -113,13 +113,27 @@ static double by_root(const struct bound_steps *s, int steps, bool any)
 	return most;
 }
 
+/* (7), of K steps or, INFINITY, of any number */
+static double pair_volume(const struct bound_steps *s, double steps)
+{
+	const struct bound_net *net = s->net;
+
+	if (net->pair <= 0 || net->diameter < 2) {
+		return 0;
+	}
+	return fmax(root_volume(net, s->c->vector / net->pair, steps),
+		    steps <= net->diameter ? s->c->vector * net->narrow : 0);
+}
+
 static double time_of(const struct bound_steps *s, int steps, bool any)
 {
 	const struct bound_cost *c = s->c;
 	bool few = steps <= BOUND_STEPS && !any;
 	double volume = few ? fmax(c->load, s->share * s->shares.volume[steps]) : c->load;
-	double time = steps * (c->alpha + s->near * c->hop + c->message) + volume;
+	double time;
 
+	volume = fmax(volume, pair_volume(s, any ? INFINITY : steps));
+	time = steps * (c->alpha + s->near * c->hop + c->message) + volume;
 	time = fmax(time, steps * (c->alpha + c->message) + c->hop * s->net->diameter +
 			  by_paths(s, steps, any));
 	time = s->net->whole ? fmax(time, by_root(s, steps, any)) : time;
@@ -142,7 +156,7 @@ static void init(struct bound_steps *s)
 		s->near++;
 	}
 	if (net->alike) {
-		bound_find_shares(net->diameter, net->within, &s->shares);
+		bound_find_shares(net->diameter, net->within, net->pair > 0, &s->shares);
 		for (int j = 1; j <= net->diameter; j++) {
 			s->shares.volume[1] +=
 				(double)j * (double)(net->within[j] - net->within[j - 1]);
@@ -157,7 +171,7 @@ double bound_time(const struct bound_net *net, const struct bound_cost *c)
 {
 	struct bound_steps s = { .net = net, .c = c };
 	double step = c->alpha + c->hop + c->message, least;
-	int last = net->whole ? ROOT_STEPS : BOUND_STEPS + 2 * net->diameter;
+	int last = net->whole || net->pair > 0 ? ROOT_STEPS : BOUND_STEPS + 2 * net->diameter;
 
 	if (net->diameter < 1 || step <= 0) {
 		return 0;

@@ -161,6 +161,33 @@ static int64_t min_latency(const struct topo *t)
 	return least == INT64_MAX ? 0 : least;
 }
 
+/* Capacities of the arcs out of nodes, and from n on of those into them. */
+static int64_t *find_ports(const struct topo *t)
+{
+	int64_t *port = x_new(2 * (size_t)topo_n(t), sizeof(*port));
+
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		if (arc->src != arc->dst) {
+			port[arc->src] += arc->cap;
+			port[topo_n(t) + arc->dst] += arc->cap;
+		}
+	}
+	return port;
+}
+
+/* hops: from u to v. */
+static void note_far(struct coll_far *far, int u, int hops, int64_t out, int64_t in)
+{
+	int64_t port = out > in ? out : in;
+
+	if (hops < 0 || hops > far->hops || (hops == far->hops && port < far->port)) {
+		*far = (struct coll_far){ .hops = hops, .from = u, .steps = far->steps,
+					  .port = port };
+	}
+}
+
 /* hops -1 when a rank cannot be reached. steps: of messages that end at each rank on their way. */
 static int farthest(const struct coll_sched *s, struct coll_far *far, struct err *err)
 {
@@ -170,10 +197,11 @@ static int farthest(const struct coll_sched *s, struct coll_far *far, struct err
 	const struct topo_group *g = coll_pair_symmetry(s);
 	int32_t *dist = x_alloc((size_t)topo_n(t), sizeof(*dist));
 	int32_t *steps = x_alloc((size_t)topo_n(t), sizeof(*steps));
+	int64_t *port = find_ports(t), n = topo_n(t);
 	struct topo *back = NULL;
 	int rc = 0;
 
-	*far = (struct coll_far){ .from = s->root };
+	*far = (struct coll_far){ .from = s->root, .port = INT64_MAX };
 	if (towards) {
 		rc = topo_transpose(t, &back, NULL, err);
 	}
@@ -187,14 +215,13 @@ static int farthest(const struct coll_sched *s, struct coll_far *far, struct err
 			if (s->demands && coll_chunks_of(s, u, v) == 0) {
 				continue;
 			}
-			if (dist[v] < 0 || dist[v] > far->hops) {
-				far->hops = dist[v];
-				far->from = u;
-			}
+			note_far(far, u, dist[v], port[towards ? n + u : u],
+				 port[towards ? v : n + v]);
 			far->steps = steps[v] > far->steps ? steps[v] : far->steps;
 		}
 	}
 	topo_free(back);
+	free(port);
 	free(steps);
 	free(dist);
 	return rc;
@@ -264,7 +291,7 @@ bool coll_may_route(const struct coll_sched *s, const struct coll_cost *c)
  * where ranks pass on messages, and where steps overlap the load of
  * one arc may pass while other arcs take the hops: then it is the hops of the
  * farthest or the load, whichever takes longer, and what few steps cost (coll_steps_bound), as it
- * is for broadcasts and reduces over neighbours, too. */
+ * is over neighbours, too, where a rank's vector goes to all or to one. */
 static int min_time(const struct coll_sched *s, const struct coll_report *r,
 		      const struct coll_cost *c, int64_t *ns, struct err *err)
 {
@@ -286,7 +313,8 @@ static int min_time(const struct coll_sched *s, const struct coll_report *r,
 	mpq_inits(volume, none, fixed, NULL);
 	mpq_set(volume, r->bandwidth_bound);
 	coll_scale(volume, 1, s->ports);
-	if (few || s->kind == COLL_BROADCAST || s->kind == COLL_REDUCE) {
+	if (few || s->kind == COLL_BROADCAST || s->kind == COLL_REDUCE ||
+	    s->kind == COLL_ALLREDUCE) {
 		rc = coll_steps_bound(s, &far, min_latency(coll_physical(s)), volume, c, &steps_ns,
 				      err);
 	}

@@ -369,6 +369,61 @@ static int count_within(const struct coll_sched *s, int from, bool towards, int 
 	return rc;
 }
 
+/* Of the node `hops` hops away from a node to which the fewest shortest paths lead. */
+static int fewest_paths(const struct topo *t, int from, int hops, const int32_t *dist)
+{
+	double *paths = x_new((size_t)topo_n(t), sizeof(*paths));
+	int to = -1;
+
+	paths[from] = 1;
+	for (int j = 0; j < hops; j++) {
+		for (int a = 0; a < topo_m(t); a++) {
+			const struct topo_arc *arc = topo_arc(t, a);
+
+			if (dist[arc->src] == j && dist[arc->dst] == j + 1) {
+				paths[arc->dst] += paths[arc->src];
+			}
+		}
+	}
+	for (int v = 0; v < topo_ranks(t); v++) {
+		to = dist[v] == hops && (to < 0 || paths[v] < paths[to]) ? v : to;
+	}
+	free(paths);
+	return to;
+}
+
+/* What the shortest paths between two nodes take, the farthest and with the fewest of them: the
+ * sum over their hops of 1 / the capacity of all arcs that may be that hop. O(m hops). */
+static int narrow_of(const struct topo *t, const struct coll_far *far, double *narrow,
+		     struct err *err)
+{
+	int32_t *dist = x_alloc(2 * (size_t)topo_n(t), sizeof(*dist)), *rest = dist + topo_n(t);
+	double *cap = x_new((size_t)far->hops, sizeof(*cap));
+	struct topo *back = NULL;
+	int rc = topo_transpose(t, &back, NULL, err);
+
+	*narrow = 0;
+	if (rc == 0) {
+		topo_bfs(t, far->from, dist);
+		topo_bfs(back, fewest_paths(t, far->from, far->hops, dist), rest);
+	}
+	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+		int j = dist[arc->src];
+
+		if (j >= 0 && j < far->hops && rest[arc->dst] == far->hops - j - 1) {
+			cap[j] += (double)arc->cap;
+		}
+	}
+	for (int j = 0; j < far->hops && rc == 0; j++) {
+		*narrow += 1 / cap[j];
+	}
+	topo_free(back);
+	free(cap);
+	free(dist);
+	return rc;
+}
+
 /* Degree and capacity, and the port of a broadcast or a reduce. */
 static void add_arcs(const struct coll_sched *s, struct bound_net *net)
 {
@@ -424,12 +479,16 @@ int coll_steps_bound(const struct coll_sched *s, const struct coll_far *far, int
 	}
 	cost.load = mpq_get_d(volume) * cost.vector;
 	add_arcs(s, &net);
+	net.pair = s->kind == COLL_ALLREDUCE && !net.routed && !helped ? (double)far->port : 0;
 	/* What counts messages, or volume by them, does not hold where switches copy. */
 	if (s->kind != COLL_GATHER && !s->demands && !helped) {
 		rc = count_within(s, far->from, net.gathers, far->hops, &within, err);
 	}
 	if (!rc && s->kind == COLL_ALLREDUCE && !helped) {
 		rc = are_alike(s, &net.alike, err);
+	}
+	if (!rc && net.pair > 0) {
+		rc = narrow_of(coll_physical(s), far, &net.narrow, err);
 	}
 	net.within = within;
 	if (!rc) {

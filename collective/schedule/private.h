@@ -68,11 +68,13 @@ void coll_node_bound(enum coll_kind kind, const struct topo *t, mpq_t bound);
 bool coll_may_route(const struct coll_sched *s, const struct coll_cost *c);
 /* The most hops from where data starts to a rank that wants it, from such a node; and the fewest
  * steps in which a message can go so far, as another may: in one where ranks pass on messages, else
- * from rank to rank. */
+ * from rank to rank. port: capacity of the arcs out of the one or into the other, whichever is
+ * more, of those so far apart with the least. */
 struct coll_far {
 	int hops, from, steps;
+	int64_t port;
 };
-/* bound_time() of collective/bound/bound.h for an embedded schedule, a broadcast or a reduce;
+/* bound_time() of collective/bound/bound.h for an embedded schedule or one that sends on vectors;
  * bound_time_overlapped() where steps overlap, in whole ns: 0 with light. volume: the bandwidth
  * bound, in vectors per unit of capacity. WEFT_ELIMIT. O(m) beside it, and of topo_group_find. */
 int coll_steps_bound(const struct coll_sched *s, const struct coll_far *far, int64_t latency_ns,
