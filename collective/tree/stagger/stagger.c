@@ -38,6 +38,7 @@ struct stagger_try {
 	bool among;
 	struct stagger_pace pace;
 	double price;		/* time, in shard times */
+	int number;		/* of a run that was shifted and the best so far; else 0 */
 };
 
 /* What is made: all at a time, or sums and then copies. */
@@ -59,6 +60,8 @@ struct stagger_search {
 	double even;		/* steps of these, where the thinnest arc passes a batch in each */
 	int64_t batches;	/* 0: to be chosen */
 	struct stagger_try best;	/* batches 0: none yet */
+	int kept;		/* the last run that has a number: its moves, so that it is not */
+	int32_t *moves_at;	/* run again to be made; NULL: none */
 	struct err *err;
 };
 
@@ -136,18 +139,20 @@ static struct stagger_pace pace_of(const struct stagger_search *c, const struct 
 	};
 }
 
-/* A run of even steps is shifted where that can be. at: as in stagger_run. */
-static void run(const struct stagger *s, const struct stagger_cut *cut, bool even,
+/* A run of even steps is shifted where that can be, and its moves are known. */
+static bool is_shifted(const struct stagger *s, const struct stagger_try *one)
+{
+	return one->least == 1 && stagger_may_shift(s);
+}
+
+/* at: as in stagger_run; not NULL where it is shifted. */
+static void run(const struct stagger *s, const struct stagger_cut *cut, bool shift,
 		struct stagger_pace *pace, int32_t *at)
 {
-	bool shift = even && stagger_may_shift(s);
-	int32_t *own = shift && !at ? stagger_moves_new(s, cut) : NULL;
-
-	stagger_run(s, cut, pace, at ? at : own);
+	stagger_run(s, cut, pace, at);
 	if (shift) {
-		stagger_shift(s, cut, pace, at ? at : own);
+		stagger_shift(s, cut, pace, at);
 	}
-	free(own);
 }
 
 /* Steps in each of which the thinnest arc passes one batch. */
@@ -164,10 +169,20 @@ static double even_steps(const struct stagger_search *c, const struct stagger_cu
 	return c->limit * cut->chunks * thinnest / size;
 }
 
+/* Keeps the moves of the best: takes them over. */
+static void keep_moves(struct stagger_search *c, int32_t *at)
+{
+	free(c->moves_at);
+	c->moves_at = at;
+	c->best.number = ++c->kept;
+}
+
 /* Runs one, and keeps it when it is better. */
 static int try_one(struct stagger_search *c, struct stagger_try one)
 {
 	struct stagger_cut cut = { 0 };
+	bool shift = is_shifted(c->s, &one);
+	int32_t *at = NULL;
 	int rc = stagger_cut_init(c->s, one.batches, c->max_moves, &cut, c->err);
 
 	if (rc == 0 && one.fill > 0) {
@@ -176,15 +191,22 @@ static int try_one(struct stagger_search *c, struct stagger_try one)
 		one.fill = 0;
 	}
 	if (rc == 0) {
+		one.number = 0;
 		one.pace = pace_of(c, &cut, &one);
-		run(c->s, &cut, one.least == 1, &one.pace, NULL);
+		at = shift ? stagger_moves_new(c->s, &cut) : NULL;
+		run(c->s, &cut, shift, &one.pace, at);
 		one.price = one.pace.time / cut.chunks + one.pace.steps * c->step_price;
 		c->work -= c->part == STAGGER_ALL ? cut.moves : cut.moves / 2;
 	}
 	stagger_cut_fini(&cut);
 	if (rc == 0 && (c->best.batches == 0 || one.price < c->best.price)) {
 		c->best = one;
+		if (at) {
+			keep_moves(c, at);
+			return 0;
+		}
 	}
+	free(at);
 	return rc;
 }
 
@@ -545,7 +567,23 @@ static void fill_info(const struct stagger_search *c, const struct stagger_plan 
 	}
 }
 
-static int make(const struct stagger_search *c, const struct stagger_plan *plan,
+/* The moves of a part: to be freed. */
+static int32_t *moves_of(struct stagger_search *c, const struct stagger_cut *cut,
+			 const struct stagger_try *part)
+{
+	struct stagger_pace pace = part->pace;
+	int32_t *at = c->moves_at;
+
+	if (at && part->number == c->kept) {
+		c->moves_at = NULL;
+		return at;
+	}
+	at = stagger_moves_new(c->s, cut);
+	run(c->s, cut, is_shifted(c->s, part), &pace, at);
+	return at;
+}
+
+static int make(struct stagger_search *c, const struct stagger_plan *plan,
 		struct coll_sched **out, struct err *err)
 {
 	struct stagger_cut cut = { 0 };
@@ -558,11 +596,9 @@ static int make(const struct stagger_search *c, const struct stagger_plan *plan,
 	}
 	for (int i = 0; i < plan->n && rc == 0; i++) {
 		const struct stagger_try *part = &plan->parts[i];
-		struct stagger_pace pace = part->pace;
-		int32_t *at = stagger_moves_new(c->s, &cut);
+		int32_t *at = moves_of(c, &cut, part);
 
-		run(c->s, &cut, part->least == 1, &pace, at);
-		rc = stagger_add(c->s, &cut, &pace, at, made, err);
+		rc = stagger_add(c->s, &cut, &part->pace, at, made, err);
 		free(at);
 	}
 	(void)(rc || (rc = coll_finish(made, err)) || (rc = coll_prove(made, NULL, err)));
@@ -596,6 +632,7 @@ int coll_forest_schedule(const struct coll_forest *f, const struct topo *physica
 		rc = make(&c, &plan, out, err);
 		fill_info(&c, &plan, info);
 	}
+	free(c.moves_at);
 	stagger_fini(&s);
 	return rc;
 }
