@@ -311,7 +311,7 @@ static void add_trees(const struct mcf *p, bool *other)
 
 /* Takes flow and prices to the middle of what the reading leaves open, and of `other`, where what
  * would be cheaper then is added; false: not done. */
-static bool center(struct mcf *p, bool *other, const struct flow_limit *limit,
+static bool center(struct mcf *p, bool *other, double end, const struct flow_limit *limit,
 		   struct mcf_result *res)
 {
 	struct exact_attempt at = { .p = p, .tiny = CENTER_TINY, .ties = true, .other = other };
@@ -332,7 +332,7 @@ static bool center(struct mcf *p, bool *other, const struct flow_limit *limit,
 		d.order = at.order;
 		d.reached = at.reached;
 	}
-	done = d.n > 0 && mcf_middle(p, &d, limit, res);
+	done = d.n > 0 && mcf_middle(p, &d, end, limit, res);
 	if (done) {
 		add_trees(p, other);
 	}
@@ -782,6 +782,23 @@ static void set_exact(const struct mcf_proof *proof, struct mcf_result *res)
 	res->stop = MCF_REACHED;
 }
 
+/* By the middle of the optima, and where rounding has moved that, by what is a little off it. */
+static void try_middles(struct mcf *p, const struct topo *t, bool *other,
+			const struct flow_limit *limit, struct mcf_result *res,
+			struct mcf_proof **out, struct err *err)
+{
+	static const double ends[] = { 1e-13, 1e-11 };
+	bool found = true;
+
+	for (int i = 0; i < 2 && found && !*out; i++) {
+		found = center(p, other, ends[i], limit, res);
+		for (int k = 1; k < MAX_CENTERED && found && res->gap > CENTERED; k++) {
+			found = center(p, other, ends[i], limit, res);
+		}
+		try_readings(p, t, limit, res, out, err);
+	}
+}
+
 int mcf_exact(struct mcf *p, const struct topo *t, const struct mcf_options *opt,
 	      struct mcf_result *res, struct mcf_proof **out, struct err *err)
 {
@@ -794,8 +811,6 @@ int mcf_exact(struct mcf *p, const struct topo *t, const struct mcf_options *opt
 	*out = NULL;
 	mine.max_passes = PASSES_A_ROUND;
 	for (int i = 0; i < MAX_ROUNDS && gap > LAST_GAP; i++) {
-		bool is_centered = false;
-
 		mine.gap = gap;
 		rc = mcf_run(p, &mine, res, err);
 		if (rc || res->stop == MCF_TIME || res->stop == MCF_CANCELED) {
@@ -804,10 +819,7 @@ int mcf_exact(struct mcf *p, const struct topo *t, const struct mcf_options *opt
 		if (res->stop == MCF_REACHED) {
 			gap = fmin(gap, res->gap) / 10;
 		}
-		for (int k = 0; k < MAX_CENTERED && !is_centered; k++) {
-			is_centered = !center(p, other, &limit, res) || res->gap <= CENTERED;
-		}
-		try_readings(p, t, &limit, res, out, err);
+		try_middles(p, t, other, &limit, res, out, err);
 		if (*out || is_over(&limit, res)) {
 			break;
 		}

@@ -25,7 +25,7 @@
 #define MAX_STEPS 60
 /* Products a step up to which one is worth more than as many passes: where detours abound, readings
  * are right soon. And numbers in A and G with their zeros. */
-#define MAX_WORK (INT64_C(1) << 28)
+#define MAX_WORK (INT64_C(1) << 25)
 #define MAX_CELLS (INT64_C(1) << 24)
 /* Where nodes have as much capacity in as out prices are not unique: such a share of its diagonal
  * is added to the matrix of their equation, and solutions are refined so often. */
@@ -35,8 +35,6 @@
 #define EDGE 0.995
 /* At the beginning flows and prices are no less than this of a unit and of the mean. */
 #define INSIDE 1e-2
-/* Complementarity of all, relative to the value, that is none any more. */
-#define DONE 1e-13
 
 /* Numbers, their partners that they are zero against, and how both change. */
 struct center_part {
@@ -790,10 +788,10 @@ static void init(struct center *c)
 	arrays_add(&c->arrays, c->row, c->d->n + 1);
 }
 
-/* Before and, which says more, after it was built. */
+/* Before and, which says more, after it was built; products in a row count a quarter. */
 static bool is_small(const struct center *c)
 {
-	int64_t cells = 0, work = (int64_t)c->k * c->k / 6 * c->k;
+	int64_t cells = 0, work = (int64_t)c->k * c->k / 24 * c->k;
 
 	for (int s = 0; s < c->p->n_sources; s++) {
 		const struct center_block *b = &c->block[s];
@@ -819,8 +817,8 @@ static void fini(struct center *c)
 	arrays_fini(&c->arrays);
 }
 
-bool mcf_middle(struct mcf *p, const struct flow_detours *d, const struct flow_limit *limit,
-		struct mcf_result *res)
+bool mcf_middle(struct mcf *p, const struct flow_detours *d, double end,
+		const struct flow_limit *limit, struct mcf_result *res)
 {
 	struct center c = { .p = p, .d = d, .k = p->orbits.n_classes };
 	double now = HUGE_VAL;
@@ -836,7 +834,7 @@ bool mcf_middle(struct mcf *p, const struct flow_detours *d, const struct flow_l
 		goto out;
 	}
 	begin(&c);
-	for (int i = 0; i < MAX_STEPS && now > DONE * c.u * c.k && !flow_limit_over(limit); i++) {
+	for (int i = 0; i < MAX_STEPS && now > end * c.u * c.k && !flow_limit_over(limit); i++) {
 		now = step(&c);
 	}
 	if (isfinite(now)) {

@@ -164,13 +164,14 @@ struct flow_detours {
 	const int32_t *reached;	/* n_sources: nodes in order */
 };
 
-/* Puts the flow into the middle of the optima among flows over trees and detours, up to rounding,
- * or near it when the limit ends it, and takes the prices there where they prove more than those
- * before. The trees of cheapest paths are then for those that were found; res as mcf_set_gap has
- * it. False: not tried, as there is too much to do in a step, of some 20: O(classes^3), and for
- * every detour the square of how many others and classes it meets. */
-bool mcf_middle(struct mcf *p, const struct flow_detours *d, const struct flow_limit *limit,
-		struct mcf_result *res);
+/* Puts the flow into the middle of the optima among flows over trees and detours, or near it when
+ * the limit ends it, and takes the prices there where they prove more than those before. It ends
+ * where complementarity of all is `end` of the value: much below 1e-13 is rounding. The trees of
+ * cheapest paths are then for the prices found; res as mcf_set_gap has it. False: not tried, as
+ * there is too much to do in a step, of some 20: O(classes^3), and for every detour the square of
+ * how many others and classes it meets. */
+bool mcf_middle(struct mcf *p, const struct flow_detours *d, double end,
+		const struct flow_limit *limit, struct mcf_result *res);
 
 /* The problem of mcf_new_demands under the group g, which keeps them, NULL: without
  * symmetry. */
