@@ -444,6 +444,11 @@ static void on_jobs_planned(const struct plan *p, void *arg)
 	hosts_route(((struct daemon *)arg)->hosts, host_routes_of(p));
 }
 
+static void on_circuits_failed(void *arg)
+{
+	jobs_stand_in(((struct daemon *)arg)->jobs);
+}
+
 static void on_jobs_known(bool fresh, void *arg)
 {
 	struct daemon *d = arg;
@@ -607,7 +612,8 @@ static void make_planning(struct daemon *d)
 		.drained = stop_server, .arg = d,
 	};
 	const struct job_status_hooks status_hooks = {
-		.planned = on_jobs_planned, .known = on_jobs_known, .arg = d,
+		.planned = on_jobs_planned, .failed = on_circuits_failed,
+		.known = on_jobs_known, .arg = d,
 	};
 
 	d->queue = plan_queue_new(&d->env, &queue_hooks);

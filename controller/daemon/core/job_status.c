@@ -425,6 +425,7 @@ void job_status_check(struct job_status *s)
 			 failed ? "circuits have failed"
 				: "all circuits are back");
 		job_status_refresh(s);
+		s->hooks.failed(s->hooks.arg);
 	} else if (s->n_refreshing == 0) {
 		if (s->rows.known) {
 			check_advice(s, plan_failed_ports(f, &base));

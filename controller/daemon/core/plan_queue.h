@@ -222,6 +222,8 @@ struct job_status;
 struct job_status_hooks {
 	/* The jobs were planned: these are their circuits. */
 	void (*planned)(const struct plan *p, void *arg);
+	/* Other circuits have failed: what is left of the jobs is going to be planned. */
+	void (*failed)(void *arg);
 	/* What is left of the jobs is known; fresh: it was just planned. */
 	void (*known)(bool fresh, void *arg);
 	void *arg;

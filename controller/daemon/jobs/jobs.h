@@ -43,6 +43,9 @@ void jobs_first_read(struct jobs *jobs);
 /* Devices were read on request or by the slow round: when all answer, what
  * failed for a device's sake is tried again now and not when its time comes. */
 void jobs_devices_read(struct jobs *jobs);
+/* Other circuits have failed than before: jobs with good spares of their own are repaired while
+ * what is left of them is planned. O(ports x jobs with spares). */
+void jobs_stand_in(struct jobs *jobs);
 /* What is left of running jobs was planned again. */
 void jobs_update_loss(struct jobs *jobs);
 /* True for a job that has no schedule unless all its circuits are there. */

@@ -6,7 +6,8 @@
  * spares, its circuits are made again on hosts that are free. That is a change of this one job
  * like its start and its end. It waits a moment, as a link that flaps is often
  * back at once, reads the devices before it believes that it is not, and waits
- * twice as long after each try, which the store remembers.
+ * twice as long after each try, which the store remembers. A job that has a good spare of its
+ * own waits neither for that moment nor for the plan of what is left.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,6 +209,61 @@ out:
 	return r;
 }
 
+/* Whether circuits of it have died, and its own spares can take the place of what is bad. */
+static bool can_stand_in(const struct job_view *v, const struct job *j, const struct job_rows *rows,
+			 const struct plan_base *base)
+{
+	const struct row_circuits *c = NULL;
+	struct err err = { 0 };
+	bool died = false, *usable;
+	int *hosts, n;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		c = strcmp(rows->v[i]->name, j->s.name) == 0 ? &rows->circuits[i] : c;
+	}
+	for (int i = 0; c && i < c->n && !died; i++) {
+		const struct plan_light *seen = &base->observed[c->v[i].device];
+
+		died = seen->known && plan_has_died(seen, c->v[i].xc);
+	}
+	if (!died || hosts_of(v->f, j, &hosts, &n, &err)) {
+		return false;
+	}
+	usable = job_usable_hosts(v, j);
+	died = count_unusable(usable, hosts, n) <= j->req->spares;
+	free(usable);
+	free(hosts);
+	return died;
+}
+
+void jobs_stand_in(struct jobs *jobs)
+{
+	const struct job_rows *rows = job_status_rows(jobs->status);
+	const struct model_fabric *f = apply_fabric(jobs->env->apply);
+	struct plan_base base;
+	struct job_view v;
+	bool any = false;
+
+	if (!rows->known || strcmp(rows->hash, f->hash) != 0) {
+		return;
+	}
+	job_view_init(&v, jobs);
+	job_view_mark(&v, jobs, NULL, 0);
+	apply_plan_base(jobs->env->apply, f, PLAN_SAFE, &base);
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		struct job *j = jobs->v.v[i];
+
+		j->stands_in = j->s.state == STORE_JOB_RUNNING && j->req->spares > 0 &&
+			       !j->failed_ns && can_stand_in(&v, j, rows, &base);
+		j->failed_ns = j->stands_in ? clk_now_ns() : j->failed_ns;
+		any = any || j->stands_in;
+	}
+	job_view_fini(&v);
+	if (any) {
+		jobs_advance(jobs);
+	}
+}
+
 /* Where the job is to move, as names; WEFT_EINFEASIBLE: nowhere. */
 static int find_spares(struct job *j, char **nodes, struct err *err)
 {
@@ -238,6 +294,7 @@ static void begin_repair(struct job *j)
 	struct err err = { 0 };
 
 	free(j->moving);
+	j->stands_in = false;
 	if (find_spares(j, &j->moving, &err)) {
 		log_info("jobs", "job %s: %s", j->s.name, err.msg);
 		return;
@@ -297,27 +354,31 @@ static void read_now(struct plan_request *slot)
 	apply_read(jobs->env->apply, after_reading, slot);
 }
 
+/* Its time has come, and what is left of it is known, or does not matter. */
+static bool is_due(const struct job *j)
+{
+	return job_repair_wait_ns(j) == 0 &&
+	       (j->stands_in || !job_status_refreshing(j->jobs->status));
+}
+
 bool jobs_repair_due(const struct jobs *jobs)
 {
 	bool due = false;
 
 	for (size_t i = 0; i < jobs->v.n && !due; i++) {
-		due = !jobs->v.v[i]->no_spare && job_repair_wait_ns(jobs->v.v[i]) == 0;
+		due = !jobs->v.v[i]->no_spare && is_due(jobs->v.v[i]);
 	}
-	return due && !job_status_refreshing(jobs->status);
+	return due;
 }
 
 bool jobs_repair_one(struct jobs *jobs)
 {
-	if (job_status_refreshing(jobs->status)) {
-		return false;	/* what is left is being found out */
-	}
 	for (size_t i = 0; i < jobs->v.n; i++) {
 		struct job *j = jobs->v.v[i];
 		struct err err = { 0 };
 		char *nodes = NULL;
 
-		if (job_repair_wait_ns(j) != 0) {
+		if (!is_due(j)) {
 			continue;
 		}
 		j->no_spare = find_spares(j, &nodes, &err) != 0;

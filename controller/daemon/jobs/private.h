@@ -55,6 +55,7 @@ struct job {
 				 * since then; 0: all are there */
 	char *moving;		/* hosts of the repair under way, or NULL */
 	bool no_spare;		/* it would be repaired, but has no room */
+	bool stands_in;		/* a spare of its own, whatever is left of it */
 	bool busy;		/* the change under way is for it */
 	/* Of a change that failed for one of several jobs: those of a part are tried
 	 * together next, the lowest part first. 0: of none. */
