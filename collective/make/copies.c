@@ -11,6 +11,7 @@
 
 #include "collective/bfb/bfb.h"
 #include "collective/make/private.h"
+#include "collective/tree/spanning.h"
 #include "lib/base/alloc.h"
 
 /* Transfers that are kept by a schedule in batches, and beyond which a construction is not
@@ -261,7 +262,7 @@ int make_by_steady(const struct coll_make_query *q, const struct coll_algorithm 
 #define JOB_TREES (INT64_C(1) << 14)
 #define MAX_TREES (INT64_C(1) << 18)
 
-/* The same for an all-reduce where every arc has its reverse: spanning trees are little work. */
+/* The same for an all-reduce where nearly all arcs have a reverse: spanning trees are quick. */
 #define MAX_SPANNING (INT64_C(1) << 21)
 
 /* Nodes up to which they are packed where there is nothing else. */
@@ -303,8 +304,8 @@ static bool has_spanning(const struct coll_make_query *q)
 {
 	const struct topo *t = q->physical ? q->physical : q->topo;
 
-	return q->kind == COLL_ALLREDUCE && !q->min_cost && topo_is_plain(t) &&
-	       topo_is_symmetric(t) && is_lopsided(t);
+	return q->kind == COLL_ALLREDUCE && !q->min_cost && coll_forest_has_spanning(t) &&
+	       is_lopsided(t);
 }
 
 static int offer_forest(const struct coll_make_query *q, const struct coll_algorithm *self,

@@ -20,10 +20,14 @@
 /* Steps of time, of the least one, that are tried where trees are fewer than it needs. */
 #define FINE 1024
 
+/* Of all arcs, those without a reverse are one in so many at most. */
+#define FEW 16
+
 struct spanning_net {
 	const struct topo *t;
 	int n, m;			/* m: edges, each two arcs */
-	struct graph_arc *arcs;		/* of t, in lowest terms */
+	int alone;			/* arcs without a reverse, self-loops apart */
+	struct graph_arc *arcs;		/* of t, in lowest terms; those alone of capacity 0 */
 	int64_t unit;
 	struct graph_arc *edges;	/* the same capacities; packed: how many trees fit */
 	int32_t *forward, *back;	/* by edge: its arcs */
@@ -52,13 +56,44 @@ static void pair_arcs(struct spanning_net *s)
 			b++;
 		}
 		if (b < first + n) {
-			taken[b] = true;
+			taken[a] = taken[b] = true;
 			s->forward[s->m] = a;
 			s->back[s->m] = b;
 			s->edges[s->m++] = s->arcs[a];
 		}
 	}
+	for (int a = 0; a < topo_m(s->t); a++) {
+		s->arcs[a].cap = taken[a] ? s->arcs[a].cap : 0;
+		s->alone += !taken[a] && s->arcs[a].from != s->arcs[a].to;
+	}
 	free(taken);
+}
+
+static int root_of(int32_t *up, int v)
+{
+	while (up[v] != v) {
+		v = up[v] = up[up[v]];
+	}
+	return v;
+}
+
+/* Whether edges join all nodes. */
+static bool is_joined(const struct spanning_net *s)
+{
+	int32_t *up = x_alloc((size_t)s->n, sizeof(*up));
+	int parts = s->n;
+
+	for (int v = 0; v < s->n; v++) {
+		up[v] = v;
+	}
+	for (int e = 0; e < s->m; e++) {
+		int u = root_of(up, s->edges[e].from), v = root_of(up, s->edges[e].to);
+
+		parts -= u != v;
+		up[u] = v;
+	}
+	free(up);
+	return parts == 1;
 }
 
 static int net_init(struct spanning_net *s, const struct topo *t, struct err *err)
@@ -265,6 +300,16 @@ static int pack(struct spanning_net *s, int max_trees, struct err *err)
 	return rc ? rc : graph_pack_spanning_trees(s->n, s->edges, s->m, s->trees, &s->list, err);
 }
 
+bool coll_forest_has_spanning(const struct topo *t)
+{
+	struct spanning_net s = { 0 };
+	bool has = topo_is_plain(t) && topo_n(t) > 1 && net_init(&s, t, NULL) == 0 &&
+		   (s.alone == 0 || ((int64_t)s.alone * FEW <= topo_m(t) && is_joined(&s)));
+
+	arrays_fini(&s.arrays);
+	return has;
+}
+
 int coll_forest_allreduce(const struct topo *t, int max_trees, struct coll_forest *out,
 			  struct err *err)
 {
@@ -277,9 +322,9 @@ int coll_forest_allreduce(const struct topo *t, int max_trees, struct coll_fores
 	if (max_trees < 1) {
 		return err_set(err, WEFT_EINVAL, "%d trees: expected at least one", max_trees);
 	}
-	if (topo_n(t) < 2 || !topo_is_symmetric(t)) {
+	if (!coll_forest_has_spanning(t)) {
 		return err_set(err, WEFT_EUNSUPPORTED, "spanning trees in both directions need "
-			       "two ranks and the reverse of every arc");
+			       "two ranks and the reverse of nearly every arc");
 	}
 	(void)((rc = topo_copy(t, &out->logical, err)) || (rc = net_init(&s, t, err)) ||
 	       (rc = pack(&s, max_trees, err)) || (rc = make_forest(&s, out, err)));

@@ -27,6 +27,12 @@ nodes 9
 8 2
 END
 
+# A link of which one direction is dead.
+{
+	echo nodes 16
+	weft topology build 'Torus(4,4)' --format json | jq -r '.arcs[] | "\(.src) \(.dst)"' | grep -vx '0 1'
+} >"$T/one_direction"
+
 # near GRAPH PERCENT: the time of a large vector is within so much of the bound, and is what the other program counts
 near() {
 	weft schedule make -t "$1" -c allreduce -a trees --size 1GiB --alpha 500ns \
@@ -44,6 +50,8 @@ near 'Mesh(3,4)' 3
 tap "a mesh"
 near "$T/torus" 4
 tap "a torus with links out, some of them wider"
+near "$T/one_direction" 5
+tap "a torus of which a link goes one way only"
 near 'Mesh(5)' 2
 tap "a path, which is its only tree"
 finish

@@ -138,6 +138,69 @@ static void test_known(void **state)
 	assert_time("Mesh(10,10)", 100, "55", 20);
 }
 
+static bool first_is_out(const struct topo_arc *arc)
+{
+	return arc->src != 0 || arc->dst != 1;
+}
+
+static bool node_sends_nothing(const struct topo_arc *arc)
+{
+	return arc->src != 0;
+}
+
+/* Two halves that a single arc each way joins. */
+static bool halves(const struct topo_arc *arc)
+{
+	return (arc->src < 8) == (arc->dst < 8) || (arc->src == 0 && arc->dst == 10) ||
+	       (arc->src == 15 && arc->dst == 5);
+}
+
+static struct topo *part(const char *expr, bool (*is_kept)(const struct topo_arc *arc))
+{
+	struct topo *t, *out;
+
+	assert_int_equal(topo_parse(expr, &t, NULL, NULL), 0);
+	assert_int_equal(topo_new(topo_n(t), &out, NULL), 0);
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		if (is_kept(arc)) {
+			must(topo_add_arc(out, arc->src, arc->dst, 1, 0, NULL), NULL);
+		}
+	}
+	topo_freeze(out);
+	topo_free(t);
+	return out;
+}
+
+/* A few arcs may go one way only: trees do without them, where the others join all ranks. */
+static void test_dead_directions(void **state)
+{
+	struct topo *t = part("Torus(4,4)", first_is_out);
+	struct coll_forest f;
+	struct err err = { 0 };
+	char text[64];
+	mpq_t time;
+
+	(void)state;
+	mpq_init(time);
+	coll_forest_init(&f);
+	assert_true(coll_forest_has_spanning(t));
+	must(coll_forest_allreduce(t, 128, &f, &err), &err);
+	check(t, &f, time);
+	/* 2 x 15 over 62 of 64 arcs, of which each is the vector's 1/16 */
+	assert_string_equal(rat_str(f.time, text, sizeof(text)), "240/31");
+	coll_forest_fini(&f);
+	topo_free(t);
+	t = part("Torus(4,4)", node_sends_nothing);
+	assert_false(coll_forest_has_spanning(t));	/* one in 15 */
+	topo_free(t);
+	t = part("K(16)", halves);
+	assert_false(coll_forest_has_spanning(t));
+	topo_free(t);
+	mpq_clear(time);
+}
+
 static void test_refused(void **state)
 {
 	struct coll_forest f;
@@ -230,6 +293,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_known),
+		cmocka_unit_test(test_dead_directions),
 		cmocka_unit_test(test_refused), cmocka_unit_test(test_few_roots),
 		cmocka_unit_test(test_thin_ranks),
 	};
