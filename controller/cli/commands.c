@@ -35,6 +35,7 @@
 	  "in time, e.g. 5min", NULL }
 #define CIRCUITS_MAX 65536	/* of one command line */
 #define REPAIRS "none degraded spare"
+#define PROTECTIONS "none 1+1 shared"
 #define STATE_DIR_OPTION { 0, "state-dir", "DIR", "weftd's folder (default: /var/lib/weft)", \
 	"@file" }
 #define REASON { 'm', "reason", "TEXT", "reason, recorded in the audit trail", NULL }
@@ -174,6 +175,8 @@ static const struct cli_option job_options[] = {
 	  "free)", NULL },
 	{ 0, "ring", "NAME", "on this ring instead of switches", NULL },
 	{ 0, "channels", "N", "of the ring (default: all)", NULL },
+	{ 0, "protect", "HOW", "backups of light between switches: none, 1+1 or shared",
+	  PROTECTIONS },
 	{ 0, "duration", "TIME", "release it automatically after, e.g. 2h",
 	  NULL },
 	{ 0, "priority", "N", "higher ones start first (default: 0)", NULL },

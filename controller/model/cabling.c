@@ -29,6 +29,7 @@ struct fibre_entry {
 	char object[CONF_MAX_OBJECT];
 	int32_t loss_mdb;
 	bool amplified;
+	enum model_protect protect;
 	int n_channels;		/* 0: not filtered */
 	int *channels;		/* of each pair of ends */
 	int channel;		/* of the pair at hand, -1: not filtered */
@@ -389,7 +390,7 @@ static void join_trunk(struct fibre_entry *e, const struct fibre_end *from,
 	struct model_trunk t = { from->device, from->index, to->device,
 				 to->index, .loss_mdb = e->loss_mdb,
 				 .amplified = e->amplified,
-				 .channel = e->channel };
+				 .channel = e->channel, .protect = e->protect };
 
 	t.from_name = end_name(e, from);
 	t.to_name = end_name(e, to);
@@ -449,6 +450,10 @@ static void join_pair(struct fibre_entry *e, const struct fibre_end *from,
 		fault(e, FAULT_FORM, from->name->at,
 		      "a host's own key 'channels' says what it can send",
 		      "%s to %s: only fibres between switches have channels",
+		      from->name->text, to->name->text);
+	} else if (e->protect != MODEL_UNPROTECTED && !is_trunk) {
+		fault(e, FAULT_FORM, from->name->at, NULL,
+		      "%s to %s: only fibres between switches have 'protect'",
 		      from->name->text, to->name->text);
 	} else if (duplex) {
 		if (is_dark(e, from, to, true) && is_dark(e, from, to, false)) {
@@ -543,6 +548,7 @@ static void add_fibre(struct model_build *b, const struct conf_node *node, int n
 	}
 	e.loss_mdb = (int32_t)(v[FIBRE_LOSS].num - v[FIBRE_GAIN].num);
 	e.amplified = v[FIBRE_GAIN].num > 0;
+	e.protect = (enum model_protect)v[FIBRE_PROTECT].num;
 	from = build_names(b, e.object, "from", v[FIBRE_FROM].node, &b->r->work, MODEL_MAX_PORTS);
 	to = build_names(b, e.object, "to", v[FIBRE_TO].node, &b->r->work, MODEL_MAX_PORTS);
 	if (!from || !to) {

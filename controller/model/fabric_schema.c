@@ -186,6 +186,9 @@ static const struct conf_key ring_keys[] = {
 				"limited" },
 };
 
+/* In the order of enum model_protect. */
+static const char *const protections[] = { "none", "1+1", "shared", NULL };
+
 static const struct conf_key fibre_keys[] = {
 	[FIBRE_FROM] = { "from", CONF_NAMES, .required = true,
 			 .help = "host ports, such as gpu[00-15].p0, or a "
@@ -200,6 +203,8 @@ static const struct conf_key fibre_keys[] = {
 				     "that each passes, such as 0-7" },
 	[FIBRE_GAIN] = { "gain", CONF_QUANTITY, .unit = UNIT_MDB, .max = MAX_DB, .def = "0dB",
 			 .help = "of an amplifier on each fibre" },
+	[FIBRE_PROTECT] = { "protect", CONF_CHOICE, .choices = protections, .def = "none",
+			    .help = "between switches: backups of lightpaths over these fibres" },
 };
 
 static const struct conf_key step_collective_keys[] = {
@@ -230,8 +235,6 @@ const struct conf_section section_step_collective = SECTION("collective", step_c
 const struct conf_section section_step_part = SECTION("step", step_part_keys);
 
 /* As in enum model_light. */
-/* In the order of enum model_protect. */
-static const char *const protections[] = { "none", "1+1", "shared", NULL };
 static const char *const lights[] = { "still", "by-collective", NULL };
 
 static const struct conf_key job_keys[] = {

@@ -142,6 +142,13 @@ struct model_device {
 	struct rwa_loss loss;
 };
 
+/* What lightpaths over fibres between switches have beside them, as enum rwa_protect. */
+enum model_protect {
+	MODEL_UNPROTECTED,
+	MODEL_DEDICATED,	/* each a backup with fibres and channels of its own */
+	MODEL_SHARED,		/* that backups of others may share */
+};
+
 /* A fibre from an output of one switch or panel to an input of another. */
 struct model_trunk {
 	int from_device, from_port;	/* egress, 0-based */
@@ -151,6 +158,7 @@ struct model_trunk {
 	bool amplified;
 	int channel;		/* the one wavelength that its multiplexers
 				 * pass, -1: whatever there is */
+	enum model_protect protect;	/* of lightpaths over it whose jobs say nothing */
 };
 
 enum model_job_kind {
@@ -173,13 +181,6 @@ struct model_link {
 };
 
 /* What hosts want light for, and where that may be. */
-/* What lightpaths over fibres between switches have beside them, as enum rwa_protect. */
-enum model_protect {
-	MODEL_UNPROTECTED,
-	MODEL_DEDICATED,	/* each a backup with fibres and channels of its own */
-	MODEL_SHARED,		/* that backups of others may share */
-};
-
 struct model_job {
 	char *name;		/* unique among jobs */
 	bool requested;		/* by an orchestrator, not in the text */
@@ -278,7 +279,7 @@ struct model_request {
 	char *collective;	/* its name; of a training step its keys as in a job of the
 				 * text, as YAML (model_check_step) */
 	char *topology, *algorithm;	/* topology of a slice: "shape 8x8x16", " twist", and
-				 * " 1" for a spare */
+				 * " 1" for a spare; "protect shared " before any */
 	char *ring;		/* "": on switches */
 	char *ports;		/* of each host: names, "p0 p1", in front of digits
 				 * a space, " 2", or a number and those

@@ -22,6 +22,7 @@ struct conf_node *build_node(struct model_build *b, enum conf_node_kind kind, co
 }
 
 #define SHAPE "shape "	/* begins the topology of a slice */
+#define PROTECT "protect "	/* before it: a word, and a space */
 
 static struct conf_node *new_node(struct model_build *b, enum conf_node_kind kind, const char *text)
 {
@@ -121,20 +122,33 @@ static void read_shape(const char *text, char out[3][24])
 	}
 }
 
+/* "protect shared K(5)": the word, "" where there is none, and what follows. */
+static const char *read_protect(const char *text, char out[16])
+{
+	int end = 0;
+
+	out[0] = '\0';
+	if (strncmp(text, PROTECT, strlen(PROTECT)) == 0) {
+		sscanf(text, PROTECT "%15s%n", out, &end);
+	}
+	return text + end + (text[end] == ' ' && end);
+}
+
 /* A request as a mapping, so that it passes the same checks as the jobs of the
  * text; numbers are written in a way that reads back exactly. */
 static struct conf_node *request_node(struct model_build *b, const struct model_request *q)
 {
 	const bool is_step = strchr(q->collective, ':');
-	const bool is_slice = strncmp(q->topology, SHAPE, strlen(SHAPE)) == 0;
-	char size[64], channels[16] = "", number[16] = "", shape[3][24] = { "" };
+	char size[64], channels[16] = "", number[16] = "", shape[3][24] = { "" }, protect[16];
+	const char *topology = read_protect(q->topology, protect);
+	const bool is_slice = strncmp(topology, SHAPE, strlen(SHAPE)) == 0;
 	const int digits = build_number_len(q->ports);
 	const struct {
 		const char *key, *text;
 	} texts[] = {
 		{ "name", q->name },
 		{ "collective", is_step ? "" : q->collective },
-		{ "topology", is_slice ? "" : q->topology },
+		{ "topology", is_slice ? "" : topology },
 		{ "algorithm", q->algorithm },
 		{ "ring", q->ring },
 		{ "size", is_step ? "" : unit_str(UNIT_BYTES, q->size_bytes, size, sizeof(size)) },
@@ -143,6 +157,7 @@ static struct conf_node *request_node(struct model_build *b, const struct model_
 		{ "shape", shape[0] },
 		{ "twist", shape[1] },
 		{ "spares", shape[2] },
+		{ "protect", protect },
 	};
 	struct conf_node *map = new_node(b, CONF_NODE_MAP, "");
 	struct conf_node **last = &map->first;
@@ -151,7 +166,7 @@ static struct conf_node *request_node(struct model_build *b, const struct model_
 		snprintf(channels, sizeof(channels), "%d", q->channels);
 	}
 	if (is_slice) {
-		read_shape(q->topology + strlen(SHAPE), shape);
+		read_shape(topology + strlen(SHAPE), shape);
 	}
 	snprintf(number, sizeof(number), "%.*s", digits, q->ports);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {

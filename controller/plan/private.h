@@ -354,6 +354,7 @@ struct trunk_lightpath {
 	int hops;
 	const struct rwa_hop *backup;	/* likewise, [n_backup]; NULL: none */
 	int n_backup;
+	enum rwa_protect protect;	/* of its job, else of the trunks on its route */
 };
 
 /* The mesh of several jobs. First what it is made from, then what

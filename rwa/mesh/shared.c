@@ -72,6 +72,7 @@ struct shared_search {
 	VEC(int32_t) arcs;		/* of all routes */
 	int32_t n_units, waiting, channels, width;
 	int32_t scale;		/* of penalties */
+	bool pinned;		/* a plan waits for it, beside what stays */
 	int64_t fibres, round, held;	/* held: slots that are not free */
 };
 
@@ -208,13 +209,17 @@ static int64_t hop_cost(const struct shared_search *s, int32_t arc, int32_t chan
 	return best;
 }
 
-/* The cheapest channel of a route, from a random one on, where it costs less than `most`. */
+/* The cheapest channel of a route where it costs less than `most`: of equal ones a random one, or
+ * beside what stays the first from *channel on, so that room is left for others, until someone is
+ * in the way. */
 static int64_t route_cost(struct shared_search *s, const struct shared_unit *u,
 			  const int32_t *arcs, int32_t n, bool shares, int64_t most,
 			  int32_t *channel)
 {
 	const struct rwa_mesh_demand *d = &s->m->demands.v[u->demand];
-	int32_t start = (int32_t)rng_below(&s->rng, (uint64_t)s->channels), fibre;
+	bool first = s->pinned && (s->scale == 0 || s->round < s->n_units);
+	int32_t start = first ? *channel : (int32_t)rng_below(&s->rng, (uint64_t)s->channels);
+	int32_t fibre;
 
 	for (int32_t k = 0; k < s->channels; k++) {
 		int32_t c = (start + k) % s->channels;
@@ -385,13 +390,15 @@ static int64_t choose(struct shared_search *s, struct shared_unit *u, size_t *wh
 	for (size_t k = 0; k < u->routes.n; k++) {
 		const struct shared_routes *r = &u->routes.v[k];
 		const int32_t *arcs = s->arcs.v + r->first;
-		int32_t c[2] = { 0, 0 };
+		int32_t c[2] = { u->pinned && u->n[0] ? u->hop[0].channel % s->channels : 0, 0 };
 		int64_t cost = 0;
 
 		mark_links(s, arcs, r->n[0]);
 		if (!u->pinned) {
 			cost = route_cost(s, u, arcs, r->n[0], false, best, &c[0]);
 		}
+		/* A pair on one channel leaves others whole. */
+		c[1] = c[0];
 		if (cost < best && r->n[1]) {
 			cost += route_cost(s, u, arcs + r->n[0], r->n[1], shares, best - cost,
 					   &c[1]);
@@ -788,20 +795,19 @@ static int find_bound(const struct rwa_mesh *m, const int32_t *link_of, int32_t 
 static int check_supported(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 			   struct err *err)
 {
-	bool other = m->guard.between || m->guard.below || m->guard.above;
+	const char *what = m->guard.between || m->guard.below || m->guard.above ? "guard channels" :
+			   opt->pinned || opt->objective == RWA_ANY ? NULL :
+			   opt->objective == RWA_MIN_MOVED ? "previous lightpaths" : "an objective";
 
-	for (size_t v = 0; v < m->nodes.n; v++) {
+	for (size_t v = 0; v < m->nodes.n && !what; v++) {
 		const struct rwa_mesh_node *x = &m->nodes.v[v];
 
-		other |= x->convert || x->add_limit != RWA_MESH_NO_LIMIT ||
-			 x->drop_limit != RWA_MESH_NO_LIMIT;
+		what = x->convert ? "nodes that convert" :
+		       x->add_limit != RWA_MESH_NO_LIMIT || x->drop_limit != RWA_MESH_NO_LIMIT ?
+		       "limits to add and drop" : NULL;
 	}
-	if (other || (opt->objective != RWA_ANY && !opt->pinned)) {
-		return err_set(err, WEFT_EUNSUPPORTED, "shared backups with %s: not supported",
-			       other ? "guard channels, add or drop limits or nodes that convert"
-				     : "an objective or previous lightpaths");
-	}
-	return 0;
+	return what ? err_set(err, WEFT_EUNSUPPORTED, "shared backups with %s: not supported", what)
+		    : 0;
 }
 
 /* At more and more channels until all are placed, or in those given; then the fewest slots. */
@@ -831,7 +837,7 @@ static int search(struct shared_search *s, const struct rwa_mesh_options *opt,
 int mesh_solve_shared(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 		      struct rwa_mesh_result *res, struct err *err)
 {
-	struct shared_search s = { .m = m };
+	struct shared_search s = { .m = m, .pinned = opt->pinned };
 	struct mesh_stop stop = { .deadline = opt->deadline, .cancel = opt->cancel };
 	int32_t links = 0, *link_of = x_new(m->arcs.n + 1, sizeof(*link_of));
 	int rc = check_supported(m, opt, err);

@@ -73,8 +73,8 @@ void rwa_change_fini(struct rwa_change *c);
 
 /*
  * Plans the change. Both assignments are of `m`; each may serve a demand only
- * in part, as rwa_mesh_check() allows. Old lightpaths are matched with new ones
- * by rwa_mesh_match().
+ * in part, as rwa_mesh_check() allows, and none shares backups. Old lightpaths are matched
+ * with new ones by rwa_mesh_match().
  *
  * All that holds for assignments holds at every moment, too: guard channels
  * between whatever is active, tuning ranges, no link in common for the two

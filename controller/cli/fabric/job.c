@@ -278,6 +278,7 @@ int cmd_job_request(struct cli *c, struct err *err)
 	read_text(c, "collective", &q.collective);
 	read_text(c, "algorithm", &q.algorithm);
 	read_text(c, "ring", &q.ring);
+	read_text(c, "protect", &q.protect);
 	read_text(c, "request-id", &q.request_id);
 	r = follow_job(c, JOBS_METHOD("RequestJob"), &q.base, err);
 out:

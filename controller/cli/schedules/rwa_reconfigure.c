@@ -43,13 +43,31 @@ static int64_t channels_of(const struct rwa_assignment *a, int64_t least)
 	return least;
 }
 
+/* Backups that share channels are not all lit at a time, and in the steps of a change all are. */
+static int refuse_shared(const struct rwa_mesh *m, struct err *err)
+{
+	char from[64], to[64];
+
+	for (size_t d = 0; d < m->demands.n; d++) {
+		const struct rwa_mesh_demand *x = &m->demands.v[d];
+
+		if (x->protect == RWA_SHARED) {
+			return err_set(err, WEFT_EUNSUPPORTED, "demand %s -> %s: changes of shared "
+				       "backups are not supported",
+				       rwa_mesh_node_name(m, x->src, from, sizeof(from)),
+				       rwa_mesh_node_name(m, x->dst, to, sizeof(to)));
+		}
+	}
+	return 0;
+}
+
 /* --channels is at least what both assignments use, with the guard band. */
 static int read_moves(const struct cli *c, struct moves *v, struct err *err)
 {
 	int64_t channels = 1;
 	int r = cli_read_network(c->argv[0], 0, &v->m, err);
 
-	if (r) {
+	if (r || (r = refuse_shared(v->m, err))) {
 		return r;
 	}
 	/* The lightpaths alone say who wants what. */

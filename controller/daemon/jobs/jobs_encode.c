@@ -100,8 +100,12 @@ char *job_topology_text(const Weft__V1__RequestJobRequest *q)
 {
 	struct buf b = { 0 };
 
+	if (q->protect[0] && strcmp(q->protect, "none") != 0) {
+		buf_printf(&b, "protect %s ", q->protect);
+	}
 	if (q->n_shape != 3) {
-		return x_dup(q->topology);
+		buf_str(&b, q->topology);
+		return buf_steal(&b);
 	}
 	buf_printf(&b, "shape %dx%dx%d%s", q->shape[0], q->shape[1], q->shape[2],
 		   q->twist ? " twist" : "");

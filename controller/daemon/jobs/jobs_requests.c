@@ -79,11 +79,11 @@ static int check_kind(const Weft__V1__RequestJobRequest *q, struct err *err)
 			   q->size_bytes || q->topology[0] || q->algorithm[0] || q->min_ports ||
 			   q->ring[0] || q->channels || q->n_ports > 0 || q->port_count ||
 			   q->n_shape > 0 || q->twist || q->spares ||
-			   q->repair;
+			   q->repair || q->protect[0];
 
 	if (q->n_circuits > 0 && hosts) {
 		return err_set(err, WEFT_EINVAL, "circuits: a job of circuits has no hosts, "
-			       "collective, ports or repair beside them");
+			       "collective, ports, repair or protect beside them");
 	}
 	if (q->n_circuits == 0 && (q->replace || q->n_replaces || q->partial || q->mode)) {
 		return err_set(err, WEFT_EINVAL, "replace, replaces, partial and mode are for "
@@ -151,6 +151,18 @@ static int check_shape(const Weft__V1__RequestJobRequest *q, struct err *err)
 	return q->spares < 0 || q->spares > MODEL_MAX_HOSTS ?
 	       err_set(err, WEFT_EINVAL, "spares: %d is not 0 to %d", q->spares, MODEL_MAX_HOSTS)
 	       : 0;
+}
+
+static int check_protect(const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	const bool none = !q->protect[0] || strcmp(q->protect, "none") == 0;
+
+	if (!none && strcmp(q->protect, "1+1") != 0 && strcmp(q->protect, "shared") != 0) {
+		return err_set(err, WEFT_EINVAL, "protect: \"%.40s\" is not none, 1+1 or shared",
+			       q->protect);
+	}
+	return none || !q->ring[0] ? 0 : err_set(err, WEFT_EINVAL, "protect: only for jobs on "
+						 "switches, not on a ring");
 }
 
 /* What can be checked of a collective without a fabric. */
@@ -251,7 +263,8 @@ static int check_collective(const struct jobs *jobs, const Weft__V1__RequestJobR
 	enum coll_kind kind;
 	int r;
 
-	if ((r = check_shape(q, err)) || (r = check_numbers(q, err)) ||
+	if ((r = check_shape(q, err)) || (r = check_protect(q, err)) ||
+	    (r = check_numbers(q, err)) ||
 	    (r = check_text("topology", q->topology, err)) ||
 	    (r = check_text("algorithm", q->algorithm, err)) ||
 	    (r = check_places(jobs, q, err))) {

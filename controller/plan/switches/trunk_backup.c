@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backups of lightpaths over trunks, for jobs that ask for them (`protect`).
+ * Backups of lightpaths over trunks, for jobs and trunks that ask for them (`protect`).
  *
  * A backup is a route that is free and stays so: it is dark until its lightpath needs it, and
  * begins and ends at the same ports. With routes for all lightpaths in hand, backups are looked
@@ -19,20 +19,39 @@
 #define WORK_A_LIGHTPATH 20
 #define WORK_LEAST 4000
 
-static enum rwa_protect protect_of(const struct trunk_network *w, const struct trunk_lightpath *p)
+/* What its job asks for, else the most that a trunk on the route does. */
+static enum rwa_protect protect_of(const struct trunk_network *w, const struct trunk_lightpath *p,
+				   const struct rwa_hop *route, int hops)
 {
-	return p->demand < 0 ? RWA_UNPROTECTED
-			     : (enum rwa_protect)w->fabric->jobs[p->pj->job].protect;
+	static const int strict[] = { 0, 2, 1 };	/* 1+1 before shared */
+	enum model_protect most = w->fabric->jobs[p->pj->job].protect;
+	bool own = most != MODEL_UNPROTECTED;
+
+	for (int i = 0; i < hops && !own; i++) {
+		const struct trunk_fibre *x = trunk_fibre_of(w, &route[i]);
+
+		if (x && !x->is_port && strict[w->fabric->trunks[x->id].protect] > strict[most]) {
+			most = w->fabric->trunks[x->id].protect;
+		}
+	}
+	return (enum rwa_protect)most;
 }
 
-static bool has_protected(const struct trunk_network *w)
+/* By the routes that lightpaths have, or (lit) by those that are lit; returns how many are
+ * protected. */
+static int set_protect(struct trunk_network *w, bool lit)
 {
-	bool any = false;
+	int n = 0;
 
 	for (size_t i = 0; i < w->paths.n; i++) {
-		any |= protect_of(w, &w->paths.v[i]) != RWA_UNPROTECTED;
+		struct trunk_lightpath *p = &w->paths.v[i];
+		const struct rwa_hop *route = lit ? w->lit.hops.v + p->lit.first : p->route;
+
+		p->protect = p->demand < 0 ? RWA_UNPROTECTED :
+			     protect_of(w, p, route, lit ? p->lit.hops : p->hops);
+		n += p->protect != RWA_UNPROTECTED;
 	}
-	return any;
+	return n;
 }
 
 /* ---- what rwa is asked ---- */
@@ -46,7 +65,7 @@ static struct rwa_mesh mesh_of_paths(const struct trunk_network *w)
 	m.lightpaths = 0;
 	for (size_t i = 0; i < w->paths.n; i++) {
 		const struct trunk_lightpath *p = &w->paths.v[i];
-		struct rwa_mesh_demand d = { p->src, p->dst, 1, protect_of(w, p) };
+		struct rwa_mesh_demand d = { p->src, p->dst, 1, p->protect };
 
 		if (p->demand >= 0) {
 			vec_push(&m.demands, d);
@@ -115,10 +134,12 @@ static void take_backups(struct trunk_network *w, const struct rwa_assignment *a
 		if (k < a->paths.n && a->paths.v[k].demand == demand) {
 			p->route = a->hops.v + a->paths.v[k].first;
 			p->hops = a->paths.v[k++].hops;
-			if (protect_of(w, p) != RWA_UNPROTECTED) {
-				p->backup = a->hops.v + a->paths.v[k].first;
-				p->n_backup = a->paths.v[k++].hops;
-			}
+			p->backup = NULL;
+			p->n_backup = 0;
+		}
+		if (k < a->paths.n && a->paths.v[k].demand == demand) {
+			p->backup = a->hops.v + a->paths.v[k].first;
+			p->n_backup = a->paths.v[k++].hops;
 		}
 		demand++;
 	}
@@ -170,19 +191,24 @@ static bool has_end_nodes(const struct trunk_network *w)
 }
 
 /* Other routes for what is not lit, so that all have backups, if that is found; then backups beside
- * these routes, as they are found again when all is lit. */
+ * these routes, as they are found again when all is lit, also for what came to trunks that ask
+ * for them. */
 static int move_dark(struct trunk_network *w, struct rwa_mesh_result *out, int *missing,
 		     struct err *err)
 {
 	struct rwa_mesh_result moved = { 0 }, again = { 0 };
-	int others, left = 1, rc = find_backups(w, true, &moved, &others, err);
+	int others, left = 1, lack = 0, rc = find_backups(w, true, &moved, &others, err);
 
 	if (rc == 0 && others == 0) {
 		take_backups(w, &moved.assignment);
+		set_protect(w, false);
+		for (size_t i = 0; i < w->paths.n; i++) {
+			lack += w->paths.v[i].protect && !w->paths.v[i].backup;
+		}
 		rc = find_backups(w, false, &again, &left, err);
 		rwa_mesh_result_fini(out);
 		*out = left ? moved : again;
-		*missing = 0;
+		*missing = left ? 2 * lack : 0;
 		moved = left ? again : moved;
 	}
 	rwa_mesh_result_fini(&moved);
@@ -191,9 +217,9 @@ static int move_dark(struct trunk_network *w, struct rwa_mesh_result *out, int *
 
 int trunk_protect(struct trunk_network *w, struct rwa_mesh_result *out, struct err *err)
 {
-	int rc, missing, of = 0;
+	int rc, missing;
 
-	if (!has_protected(w)) {
+	if (set_protect(w, false) == 0) {
 		return 0;
 	}
 	if (has_end_nodes(w)) {
@@ -204,12 +230,9 @@ int trunk_protect(struct trunk_network *w, struct rwa_mesh_result *out, struct e
 	if (rc == 0 && missing) {
 		rc = move_dark(w, out, &missing, err);
 	}
-	for (size_t i = 0; i < w->paths.n; i++) {
-		of += protect_of(w, &w->paths.v[i]) != RWA_UNPROTECTED;
-	}
 	/* What has failed is no reason to leave others without light. */
 	if (rc == 0 && missing && !has_failed_trunk(w)) {
-		rc = refuse_missing(missing / 2, of, err);
+		rc = refuse_missing(missing / 2, set_protect(w, false), err);
 	}
 	if (rc == 0) {
 		take_backups(w, &out->assignment);
@@ -219,7 +242,7 @@ int trunk_protect(struct trunk_network *w, struct rwa_mesh_result *out, struct e
 
 bool trunk_switch_over(struct trunk_network *w, struct rwa_mesh_result *out)
 {
-	bool hit = false, good = has_protected(w) && !has_end_nodes(w);
+	bool hit = false, good = set_protect(w, true) > 0 && !has_end_nodes(w);
 	int missing;
 
 	for (size_t i = 0; i < w->paths.n && good; i++) {

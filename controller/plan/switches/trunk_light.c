@@ -394,8 +394,7 @@ static void list_backups(struct trunk_network *w)
 		struct plan_job *pj = p.pj;
 
 		pj->n_protected += p.backup != NULL;
-		pj->n_unprotected += !p.backup && p.demand >= 0 &&
-				     w->fabric->jobs[pj->job].protect != MODEL_UNPROTECTED;
+		pj->n_unprotected += !p.backup && p.protect != RWA_UNPROTECTED;
 		if (p.backup) {
 			p.route = p.backup;
 			p.hops = p.n_backup;
@@ -517,6 +516,9 @@ static bool any_protected(const struct plan_ctx *ctx)
 
 	for (size_t j = 0; j < ctx->trunk_jobs.n; j++) {
 		any |= ctx->fabric->jobs[ctx->trunk_jobs.v[j]->job].protect != MODEL_UNPROTECTED;
+	}
+	for (int t = 0; t < ctx->fabric->n_trunks && ctx->trunk_jobs.n; t++) {
+		any |= ctx->fabric->trunks[t].protect != MODEL_UNPROTECTED;
 	}
 	return any;
 }

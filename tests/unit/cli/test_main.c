@@ -619,6 +619,12 @@ static void test_rwa_changes_pairs(void **state)
 	assert_int_equal(number(f, "interrupted"), 0);
 	assert_int_equal(weft(f, "weft rwa change @/a.yaml @/old.yaml "
 				 "@/old.yaml --channels 3"), 64);
+	write_file(f, "shared.yaml", "nodes: [a, b, c]\nlinks:\n"
+		   "- {from: a, to: b}\n- {from: b, to: c}\n- {from: a, to: c}\n"
+		   "demands: [{from: a, to: c, protect: shared}]\n");
+	assert_int_equal(weft(f, "weft rwa change @/shared.yaml @/old.yaml @/new.json"), 65);
+	assert_non_null(strstr(f->err, "demand a -> c: changes of shared backups are not "
+				       "supported"));
 }
 
 static void test_rwa_changes_refuse(void **state)

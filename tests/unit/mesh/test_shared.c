@@ -217,10 +217,16 @@ static void refused(void **state)
 	struct rwa_mesh_options opt = { .seed = 1 };
 	struct rwa_mesh *m = theta(RWA_SHARED);
 	struct rwa_mesh_result res;
+	struct err err = { 0 };
 
 	(void)state;
 	m->guard.between = 1;
-	assert_int_equal(rwa_mesh_solve(m, &opt, &res, NULL), WEFT_EUNSUPPORTED);
+	assert_int_equal(rwa_mesh_solve(m, &opt, &res, &err), WEFT_EUNSUPPORTED);
+	assert_string_equal(err.msg, "shared backups with guard channels: not supported");
+	m->guard.between = 0;
+	m->nodes.v[1].add_limit = 3;
+	assert_int_equal(rwa_mesh_solve(m, &opt, &res, &err), WEFT_EUNSUPPORTED);
+	assert_string_equal(err.msg, "shared backups with limits to add and drop: not supported");
 	rwa_mesh_free(m);
 	/* A bridge. */
 	assert_int_equal(rwa_mesh_new(3, &m, NULL), 0);

@@ -667,6 +667,14 @@ static void requests_have_circuits_and_ports(void **state)
 	assert_int_equal(with_request(&r, &f, &why), 0);
 	assert_int_equal(f->jobs[model_find_job(f, "mine")].n_ports, 6);
 	model_free(f);
+	for (int k = 0; k < 2; k++) {
+		r.topology = (char *)(k ? "protect 1+1 K(2)" : "protect shared ");
+		assert_int_equal(with_request(&r, &f, &why), 0);
+		job = model_find_job(f, "mine");
+		assert_int_equal(f->jobs[job].protect, k ? MODEL_DEDICATED : MODEL_SHARED);
+		assert_string_equal(f->jobs[job].topology, k ? "K(2)" : "auto");
+		model_free(f);
+	}
 	r.ports = (char *)"q0";
 	assert_int_equal(with_request(&r, &f, &why), WEFT_EINVAL);
 	assert_non_null(strstr(why.msg, "already a port of wide"));

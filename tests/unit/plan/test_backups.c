@@ -22,9 +22,11 @@ static int port_of(int link, int site, int channels)
 	return port;
 }
 
-/* A host at each site, light between all pairs; with links cut, both ways or one. */
+/* A host at each site, light between all pairs; with links cut, both ways or one. "@shared": not
+ * the job asks, but the first two links. */
 static struct model_fabric *fabric(const char *protect, int channels, int cut, int ways)
 {
+	bool by_link = protect[0] == '@';
 	struct buf b = { 0 };
 	struct model_fabric *f;
 
@@ -41,8 +43,11 @@ static struct model_fabric *fabric(const char *protect, int channels, int cut, i
 		int x = link_ends[l][0], y = link_ends[l][1];
 		int p = port_of(l, x, channels), q = port_of(l, y, channels);
 
-		buf_printf(&b, "  - { from: 's%d.[%d-%d]', to: 's%d.[%d-%d]', channels: 0-%d }\n",
-			   x, p, p + channels - 1, y, q, q + channels - 1, channels - 1);
+		buf_printf(&b, "  - { from: 's%d.[%d-%d]', to: 's%d.[%d-%d]', "
+			   "channels: 0-%d%s%s }\n", x, p, p + channels - 1, y, q, q + channels - 1,
+			   channels - 1,
+			   by_link && l < 2 ? ", protect: " : "",
+			   by_link && l < 2 ? protect + 1 : "");
 	}
 	for (int w = 0; cut >= 0 && w < ways; w++) {
 		int p = port_of(cut, link_ends[cut][w], channels);
@@ -51,7 +56,7 @@ static struct model_fabric *fabric(const char *protect, int channels, int cut, i
 			   link_ends[cut][w], p, p + channels - 1);
 	}
 	buf_printf(&b, "jobs:\n  - { name: j, nodes: 'h[0-4]', collective: allgather, size: 1MiB, "
-		   "topology: K(5), protect: %s }\n", protect);
+		   "topology: K(5), protect: %s }\n", by_link ? "none" : protect);
 	f = fabric_of(buf_cstr(&b));
 	buf_fini(&b);
 	return f;
@@ -155,6 +160,31 @@ static void exactly_backups_are_lit(void **state)
 	check_kind("1+1", 6);
 }
 
+/* Lightpaths over links that ask for it have backups, those of other links none. */
+static void links_ask_for_backups(void **state)
+{
+	struct model_fabric *f = fabric("@shared", 5, -1, 0);
+	struct plan *p = plan_of(f, NULL);
+	const struct plan_job *pj = &p->jobs[0];
+	int over = 0, moved = 0;
+
+	(void)state;
+	for (int port = 0; port < 4 * SITES; port++) {
+		over += is_hit(pj, port, 0, 2, 5) || is_hit(pj, port, 1, 2, 5);
+	}
+	assert_true(over >= 4 && over < SITES * (SITES - 1));
+	assert_int_equal(pj->n_protected, over);
+	assert_int_equal(pj->n_unprotected, 0);
+	for (int cut = 0; cut < 2; cut++) {
+		for (int ways = 1; ways <= 2; ways++) {
+			moved += check_cut(p, "@shared", 5, cut, ways);
+		}
+	}
+	assert_true(moved >= over);
+	plan_free(p);
+	model_free(f);
+}
+
 /* Where fibres are too few, whole fabrics are refused; where some have failed, light is made. */
 static void too_few(void **state)
 {
@@ -177,7 +207,8 @@ static void too_few(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exactly_backups_are_lit), cmocka_unit_test(too_few),
+		cmocka_unit_test(exactly_backups_are_lit),
+		cmocka_unit_test(links_ask_for_backups), cmocka_unit_test(too_few),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
