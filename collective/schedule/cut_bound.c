@@ -369,31 +369,57 @@ static int count_within(const struct coll_sched *s, int from, bool towards, int 
 	return rc;
 }
 
-/* Of the node `hops` hops away from a node to which the fewest shortest paths lead. */
+/* Nodes by their distance, those of none left out: what of the order is filled. */
+static int sort_by_distance(const struct topo *t, int hops, const int32_t *dist, int32_t *order)
+{
+	int32_t *first = x_new((size_t)hops + 2, sizeof(*first));
+	int n;
+
+	for (int v = 0; v < topo_n(t); v++) {
+		if (dist[v] >= 0 && dist[v] <= hops) {
+			first[dist[v] + 1]++;
+		}
+	}
+	for (int j = 0; j <= hops; j++) {
+		first[j + 1] += first[j];
+	}
+	n = first[hops + 1];
+	for (int v = 0; v < topo_n(t); v++) {
+		if (dist[v] >= 0 && dist[v] <= hops) {
+			order[first[dist[v]]++] = v;
+		}
+	}
+	free(first);
+	return n;
+}
+
+/* Of the node `hops` hops away from a node to which the fewest shortest paths lead. O(m). */
 static int fewest_paths(const struct topo *t, int from, int hops, const int32_t *dist)
 {
 	double *paths = x_new((size_t)topo_n(t), sizeof(*paths));
-	int to = -1;
+	int32_t *order = x_alloc((size_t)topo_n(t), sizeof(*order));
+	int to = -1, n = sort_by_distance(t, hops, dist, order);
 
 	paths[from] = 1;
-	for (int j = 0; j < hops; j++) {
-		for (int a = 0; a < topo_m(t); a++) {
-			const struct topo_arc *arc = topo_arc(t, a);
+	for (int i = 0, a, end; i < n; i++) {
+		for (end = topo_out(t, order[i], &a), end += a; a < end; a++) {
+			int v = topo_arc(t, a)->dst;
 
-			if (dist[arc->src] == j && dist[arc->dst] == j + 1) {
-				paths[arc->dst] += paths[arc->src];
+			if (dist[v] == dist[order[i]] + 1) {
+				paths[v] += paths[order[i]];
 			}
 		}
 	}
 	for (int v = 0; v < topo_ranks(t); v++) {
 		to = dist[v] == hops && (to < 0 || paths[v] < paths[to]) ? v : to;
 	}
+	free(order);
 	free(paths);
 	return to;
 }
 
 /* What the shortest paths between two nodes take, the farthest and with the fewest of them: the
- * sum over their hops of 1 / the capacity of all arcs that may be that hop. O(m hops). */
+ * sum over their hops of 1 / the capacity of all arcs that may be that hop. O(m). */
 static int narrow_of(const struct topo *t, const struct coll_far *far, double *narrow,
 		     struct err *err)
 {
