@@ -6,6 +6,7 @@
  * too many where dimensions differ: one size after the other gets the best levels while those of
  * the others stay, from a few beginnings, until nothing is gained.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct torus_search {
 	const struct torus_spec *fixed;
 	int64_t max_work;
 	bool one_port;		/* of mixed radices */
+	bool passes_on;		/* exchanges with levels that pass on sums */
 	struct torus_spec best;
 	double best_ns;
 };
@@ -64,14 +66,14 @@ static int try(struct torus_search *k, const struct torus_spec *spec, struct err
 /* With every number of rounds of reduce-scatter that is asked for. */
 static int try_rounds(struct torus_search *k, struct torus_spec spec, int levels, struct err *err)
 {
-	int rc;
+	int rc = 0;
 
 	if (k->fixed && k->fixed->rounds != TORUS_ANY_ROUNDS) {
 		spec.rounds = k->fixed->rounds;
 		return try(k, &spec, err);
 	}
 	spec.rounds = -1;
-	rc = try(k, &spec, err);
+	rc = k->passes_on ? 0 : try(k, &spec, err);
 	for (spec.rounds = 0; spec.rounds < levels && rc == 0 && k->kind == COLL_ALLREDUCE;
 	     spec.rounds++) {
 		rc = try(k, &spec, err);
@@ -169,7 +171,7 @@ static int add_lists(const struct torus_shape *s, struct torus_lists *l, struct 
 			continue;
 		}
 		for (int chain = 0; chain <= (m > 3) && rc == 0; chain++) {
-			r->level[r->n] = (struct torus_level){ m, chain };
+			r->level[r->n] = (struct torus_level){ m, chain, 0 };
 			if (has_links(s, size, size / rest, &r->level[r->n])) {
 				r->n++;
 				rc = add_lists(s, l, r, size, rest / m, large + (m > 3), err);
@@ -213,12 +215,50 @@ static void add_uneven(struct torus_lists *l, int size)
 			int last = second > 1 ? rest_after(rest, second) : rest;
 
 			for (int chain = 0; chain < 2; chain++) {
-				struct torus_radices r = { 1 + (second > 1), { { m, false },
-							   { second, false } } };
+				struct torus_radices r = { 1 + (second > 1), { { m, false, 0 },
+							   { second, false, 0 } } };
 
-				r.level[r.n++] = (struct torus_level){ last, chain };
+				r.level[r.n++] = (struct torus_level){ last, chain, 0 };
 				vec_push(&l->all, r);
 			}
+		}
+	}
+}
+
+/* Levels that join m nodes, then n >= m that are made up of those, then all; false: there are none
+ * such. n = m: two levels. */
+static bool passing_levels(int size, int m, int n, struct torus_radices *out, int *sends)
+{
+	struct torus_level second = { n / m, false, n % m };
+	struct torus_level last = { size / n, false, size % n / (n > m ? m : 1) };
+
+	*out = (struct torus_radices){ .level[0] = { m, false, 0 }, .n = 1 };
+	if (n > m) {
+		out->level[out->n++] = second;
+	}
+	out->level[out->n++] = last;
+	*sends = m + (n > m ? second.radix + second.more : 0) + last.radix + last.more;
+	return last.radix > 1 && (n == m || size % n % m == 0);
+}
+
+/* Two levels, and three of the fewest partners, of each first radix. */
+static void add_passing(struct torus_lists *l, int size)
+{
+	for (int m = 2; m <= MAX_UNEVEN && 2 * m <= size; m++) {
+		struct torus_radices r, best;
+		int fewest = INT_MAX, sends;
+
+		if (passing_levels(size, m, m, &r, &sends)) {
+			vec_push(&l->all, r);
+		}
+		for (int n = 2 * m; 2 * n <= size; n++) {
+			if (passing_levels(size, m, n, &r, &sends) && sends < fewest) {
+				fewest = sends;
+				best = r;
+			}
+		}
+		if (fewest < INT_MAX) {
+			vec_push(&l->all, best);
 		}
 	}
 }
@@ -242,7 +282,7 @@ static int improve_size(struct torus_search *k, int size, struct err *err)
 	int rc = add_lists(k->shape, &lists, &r, size, size, 0, err);
 
 	if (rc == 0 && largest_prime(size) >= MIN_PRIME) {
-		add_uneven(&lists, size);
+		(k->passes_on ? add_passing : add_uneven)(&lists, size);
 	}
 	for (size_t i = 0; i < lists.all.n && rc == 0; i++) {
 		for (int e = 0; e < k->shape->n_dims; e++) {
@@ -315,7 +355,7 @@ static struct torus_radices beginning(int size, int way)
 	while (size > 1) {
 		int m = way < 2 ? size : lowest_divisor(size);
 
-		r.level[r.n++] = (struct torus_level){ m, way == 0 && m > 3 };
+		r.level[r.n++] = (struct torus_level){ m, way == 0 && m > 3, 0 };
 		size /= m;
 	}
 	return r;
@@ -352,17 +392,38 @@ static int try_radices(struct torus_search *k, struct err *err)
 	return rc;
 }
 
-/* By one port what one link would pass of the vector is in one collective, of fewer messages: for
- * short vectors only. */
-static int try_one_port(struct torus_search *k, struct err *err)
+/* Of all ports, and of one, by which what one link would pass of the vector is in one collective,
+ * of fewer messages: for short vectors only. */
+static int try_ports(struct torus_search *k, struct err *err)
 {
 	double link_ns = (double)k->cost->size_bytes * 8e9 / (double)k->cost->link_bps;
+	int rc = try_radices(k, err);
 
-	if (k->fixed || link_ns > k->best_ns) {
-		return 0;
+	if (rc || k->fixed || link_ns > k->best_ns) {
+		return rc;
 	}
 	k->one_port = true;
-	return try_radices(k, err);
+	rc = try_radices(k, err);
+	k->one_port = false;
+	return rc;
+}
+
+/* Exchanges of any size, where all may be partners and no even levels will do. */
+static int try_passing(struct torus_search *k, struct err *err)
+{
+	bool any = false;
+
+	for (int e = 0; e < k->shape->n_dims; e++) {
+		any |= largest_prime(k->shape->size[e]) >= MIN_PRIME;
+		if (k->shape->joins[e]) {
+			return 0;
+		}
+	}
+	if (!any || k->fixed || k->kind != COLL_ALLREDUCE) {
+		return 0;
+	}
+	k->passes_on = true;
+	return try_ports(k, err);
 }
 
 /* Radices that are given, with the best number of rounds. */
@@ -419,7 +480,7 @@ int torus_choose(struct torus_shape *s, enum coll_kind kind, const struct coll_c
 		rc = given ? try_given(&k, err) : try_plain(&k, err);
 	}
 	if (rc == 0 && !given && wants(&k, TORUS_LEVELS)) {
-		(void)((rc = try_radices(&k, err)) || (rc = try_one_port(&k, err)));
+		(void)((rc = try_ports(&k, err)) || (rc = try_passing(&k, err)));
 	}
 	*out = k.best;
 	if (rc == 0 && k.best_ns == HUGE_VAL) {

@@ -222,6 +222,110 @@ static struct torus_line_level *add_level(struct torus_line *l, int stride, int 
 	return v;
 }
 
+/*
+ * Exchanges that join any number of nodes. A node has the sum of an interval around it, and gets
+ * those of the nodes whose intervals come next to its own on both sides. What is still to be joined
+ * on one side is less than an interval: the sums of the level before that make it up have come to
+ * a node whose own is beside them, and that passes them on.
+ */
+struct interval {
+	int down, up, n;	/* nodes behind, ahead, and with the node itself */
+};
+
+static struct torus_send *add_send(struct torus_line *l, int step, int to, int of, bool mirrored)
+{
+	struct torus_send s = { (int16_t)step, (int16_t)modulo(mirrored ? -to : to, l->d),
+				(int16_t)modulo(mirrored ? -of : of, l->d), 0 };
+
+	vec_push(&l->sends, s);
+	return &l->sends.v[l->sends.n - 1];
+}
+
+/* first: the middle of the first of the sums of m nodes each that are passed on; reach: of how
+ * many ahead a node has those of the level before. */
+static void pass_more(struct torus_line *l, int more, int first, int m, int reach, bool mirrored)
+{
+	for (int j = 0; j < more; j++) {
+		int from = first + (j - j % reach - 1) * m;
+
+		add_send(l, l->steps - 1, -from, first + j * m - from, mirrored);
+	}
+}
+
+static int passing_radices(struct torus_line *l, const struct torus_radices *r, bool mirrored,
+			   struct err *err)
+{
+	struct interval before = { 0, 0, 0 }, now = { 0, 0, 1 };
+	int reach = 0;
+
+	l->passes_on = true;
+	for (int i = 0; i < r->n && now.n < l->d; i++) {
+		int m = r->level[i].radix, more = r->level[i].more, up = m / 2;
+		struct interval next = { now.down + (m - 1) / 2 * now.n,
+					 now.up + up * now.n + more * before.n,
+					 m * now.n + more * before.n };
+
+		if (r->level[i].chain || (more > 0 && i == 0) || next.n > l->d) {
+			return err_set(err, WEFT_EINVAL, "a dimension of %d: level %d of %d is not "
+				       "one that passes on sums", l->d, i + 1, r->n);
+		}
+		add_level(l, now.n, up, m - 1 - up, false);
+		for (int t = -(m - 1) / 2; t <= up; t++) {
+			if (t != 0) {
+				add_send(l, l->steps - 1, -t * now.n, 0, mirrored);
+			}
+		}
+		pass_more(l, more, now.up + up * now.n + 1 + before.down, before.n, reach,
+			  mirrored);
+		reach = up;
+		before = now;
+		now = next;
+	}
+	return now.n == l->d ? 0 : err_set(err, WEFT_EINVAL, "a dimension of %d: levels that join "
+					   "%d", l->d, now.n);
+}
+
+/* Exchanges of levels whose radices multiply to the size: a node to all its partners at once, or
+ * what came from behind and ahead goes on, as long as others lack it. */
+static void list_exchanges(struct torus_line *l, bool mirrored)
+{
+	for (const struct torus_line_level *v = l->level; v < l->level + l->n_levels; v++) {
+		for (int t = v->up; t >= -v->down; t--) {
+			int way = t > 0 ? v->stride : -v->stride, behind = abs(t) - 1;
+
+			if (t != 0 && v->chain) {
+				add_send(l, v->first + behind, way, -behind * way, mirrored);
+			} else if (t != 0) {
+				add_send(l, v->first, t * v->stride, 0, mirrored);
+			}
+		}
+	}
+}
+
+/* Of uneven levels only the last can be one: those that have a block send their sums to each other.
+ * How many nodes have it is the radix, and they are a stride apart. */
+static void list_last_exchange(struct torus_line *l, bool mirrored)
+{
+	const struct torus_line_level *v = &l->level[l->n_levels - 1];
+
+	for (int j = 1 - v->radix; j < v->radix && !v->chain && l->d % v->stride; j++) {
+		if (j != 0) {
+			add_send(l, v->first, j * v->stride, 0, mirrored)->blocks =
+				(int16_t)(v->radix - abs(j));
+		}
+	}
+}
+
+static bool has_more(const struct torus_radices *r)
+{
+	bool any = false;
+
+	for (int i = 0; i < r->n; i++) {
+		any |= r->level[i].more > 0;
+	}
+	return any;
+}
+
 /* Whether the radices multiply to the size: then every offset has one string of digits. */
 static bool is_even(const struct torus_radices *r, int d)
 {
@@ -265,10 +369,14 @@ static int uneven_radices(struct torus_line *l, const struct torus_radices *r, s
 	return up + down == 0 ? 0 : err_set(err, WEFT_EINVAL, "a dimension of %d: no levels", l->d);
 }
 
-static int mixed_radices(struct torus_line *l, const struct torus_radices *r, struct err *err)
+static int mixed_radices(struct torus_line *l, const struct torus_radices *r, bool mirrored,
+			 struct err *err)
 {
 	int stride = 1;
 
+	if (has_more(r)) {
+		return passing_radices(l, r, mirrored, err);
+	}
 	if (!is_even(r, l->d)) {
 		return uneven_radices(l, r, err);
 	}
@@ -466,6 +574,7 @@ void torus_line_free(struct torus_line *l)
 {
 	if (l) {
 		vec_fini(&l->partners);
+		vec_fini(&l->sends);
 		arrays_fini(&l->arrays);
 		free(l);
 	}
@@ -518,12 +627,14 @@ static int fill(struct torus_line *l, const struct torus_spec *spec, int dimensi
 	if (spec->lines == TORUS_DOUBLING) {
 		doubling(l, mirrored);
 	} else if (spec->lines == TORUS_LEVELS) {
-		rc = mixed_radices(l, &spec->radices[dimension], err);
+		rc = mixed_radices(l, &spec->radices[dimension], mirrored, err);
 	} else if (spec->lines != TORUS_SWING) {
 		bucket(l);
 	}
-	if (rc == 0 && spec->lines != TORUS_SWING && spec->lines != TORUS_DOUBLING) {
+	if (rc == 0 && spec->lines != TORUS_SWING && spec->lines != TORUS_DOUBLING &&
+	    !l->passes_on) {
 		levels(l, mirrored);
+		(l->is_uneven ? list_last_exchange : list_exchanges)(l, mirrored);
 	}
 	l->is_alike = spec->lines != TORUS_SWING || l->d % 2 == 0;
 	if (l->is_alike) {

@@ -71,29 +71,32 @@ static int exchange_directly(const struct torus_tree *r, const struct torus_roun
 	return rc;
 }
 
-/* Node sends on, so many strides ahead, what came from so many behind. */
-static int pass_on(const struct torus_tree *r, const struct torus_round *k, int node, int ahead,
-		   int behind, struct err *err)
+/* Whether a node still has a sum of the shard when exchanges along a dimension begin. */
+static bool has_sum(const struct torus_tree *r, int e, int x)
 {
-	const struct torus_shape *s = r->w->shape;
-	int e = k->dimension, d = s->size[e], x = torus_digit(s, node, e);
-	int to = ((x + ahead) % d + d) % d;
-	int from = torus_at(s, node, e, ((x - behind * ahead) % d + d) % d);
+	const struct torus_line *l = r->c->line[e];
+	int step = l->step[x * l->d + torus_digit(r->w->shape, r->home, e)];
 
-	return add(r, node, e, to, k->begin + behind, behind ? COLL_OP_FORWARD : COLL_OP_REDUCE,
-		   behind ? from : COLL_NO_DEST, err);
+	return step < 0 || r->c->when[e][step] < 0;
 }
 
-static int exchange_in_chain(const struct torus_tree *r, const struct torus_round *k, int node,
-			     struct err *err)
+/* Of levels: a node sends its own sum and passes on others. */
+static int exchange_sums(const struct torus_tree *r, const struct torus_round *k, int node,
+			 struct err *err)
 {
-	const struct torus_line_level *v = &r->c->line[k->dimension]->level[k->level];
-	int rc = 0;
+	const struct torus_shape *s = r->w->shape;
+	const struct torus_line *l = r->c->line[k->dimension];
+	int e = k->dimension, x = torus_digit(s, node, e), first = l->level[k->level].first, rc = 0;
 
-	for (int i = 0; i < v->up && rc == 0; i++) {
-		rc = pass_on(r, k, node, r->c->ahead * v->stride, i, err);
-		if (rc == 0 && i < v->down) {
-			rc = pass_on(r, k, node, -r->c->ahead * v->stride, i, err);
+	for (size_t i = 0; i < l->sends.n && rc == 0; i++) {
+		struct torus_send m = l->sends.v[i];
+		int of = torus_at(s, node, e, (x + m.of) % l->d);
+
+		if (m.step >= first && m.step < first + k->steps &&
+		    has_sum(r, e, (x + m.to) % l->d)) {
+			rc = add(r, node, e, (x + m.to) % l->d, k->begin + m.step - first,
+				 m.of ? COLL_OP_FORWARD : COLL_OP_REDUCE, m.of ? of : COLL_NO_DEST,
+				 err);
 		}
 	}
 	return rc;
@@ -107,9 +110,8 @@ static int exchange(const struct torus_tree *r, int node, struct err *err)
 		const struct torus_round *k = &r->c->round[i];
 
 		if (k->exchange) {
-			rc = r->c->line[k->dimension]->level[k->level].chain
-				     ? exchange_in_chain(r, k, node, err)
-				     : exchange_directly(r, k, node, err);
+			rc = r->c->line[k->dimension]->sends.n ? exchange_sums(r, k, node, err)
+							       : exchange_directly(r, k, node, err);
 		}
 	}
 	return rc;
@@ -187,6 +189,9 @@ static void join_partners(struct torus_builder *b, const struct torus_work *w)
 				for (int i = l->first[x * l->steps];
 				     i < l->first[(x + 1) * l->steps]; i++) {
 					torus_builder_join(b, e, x, l->partners.v[i].to);
+				}
+				for (size_t i = 0; i < l->sends.n; i++) {
+					torus_builder_join(b, e, x, (x + l->sends.v[i].to) % l->d);
 				}
 			}
 		}

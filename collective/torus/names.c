@@ -15,8 +15,19 @@ static const char *parse_list(const char *text, struct torus_radices *r)
 		if (radix < 2 || radix > TORUS_MAX_SIZE) {
 			return NULL;
 		}
-		r->level[r->n++] = (struct torus_level){ (int)radix, *end == 'c' };
+		r->level[r->n] = (struct torus_level){ (int)radix, *end == 'c', 0 };
 		text = end + (*end == 'c');
+		if (*text == '+') {
+			bool number = text[1] >= '1' && text[1] <= '9';
+			long more = number ? strtol(text + 1, &end, 10) : 0;
+
+			if (more < 1 || more > TORUS_MAX_SIZE) {
+				return NULL;
+			}
+			r->level[r->n].more = (int)more;
+			text = end;
+		}
+		r->n++;
 		if (*text != 'x') {
 			return text;
 		}
@@ -41,8 +52,9 @@ int torus_parse_radices(const struct torus_shape *s, const char *text, struct to
 		}
 		if (!end || *end != (e < s->n_dims - 1 ? ',' : '\0')) {
 			return err_set(err, WEFT_EINVAL, "levels \"%.64s\": expected numbers from "
-				       "2 with x between them, such as 4x16 or 8cx8c, for one "
-				       "dimension and all, or for %d with commas", text, s->n_dims);
+				       "2 with x between them, such as 4x16, 8cx8c or 5x6+1, for "
+				       "one dimension and all, or for %d with commas", text,
+				       s->n_dims);
 		}
 		spec->radices[e] = r;
 		at = end;
@@ -68,6 +80,9 @@ static void print_radices(const struct torus_radices *r, struct buf *out)
 	for (int i = 0; i < r->n; i++) {
 		buf_printf(out, "%s%d%s", i ? "x" : "", r->level[i].radix,
 			   r->level[i].chain ? "c" : "");
+		if (r->level[i].more > 0) {
+			buf_printf(out, "+%d", r->level[i].more);
+		}
 	}
 }
 

@@ -68,6 +68,12 @@ struct torus_partner {
 	int16_t blocks;		/* that it sends there in reduce-scatter */
 };
 
+/* What every node of a line does in a step of an exchange: it sends `to` nodes ahead its sum, or
+ * that which came from the node `of` ahead; of so many blocks, 0: of all that it has. */
+struct torus_send {
+	int16_t step, to, of, blocks;
+};
+
 /* A dimension of an algorithm: an in-tree for each block. */
 struct torus_line {
 	int d;			/* nodes; the first ones only have */
@@ -78,10 +84,12 @@ struct torus_line {
 				 * stays, as x is its home */
 	int32_t *first;		/* x * steps + step: its first partner, of the list */
 	VEC(struct torus_partner) partners;
+	VEC(struct torus_send) sends;	/* by step; of levels */
 	int n_generators;	/* of a group that keeps it and moves nodes freely */
 	int order[COLL_MAX_DIGITS];
 	int16_t *image;		/* generator * d + x */
 	bool is_uneven;		/* the radices of its levels do not multiply to d */
+	bool passes_on;		/* its levels have more: it exchanges, and has no trees */
 	bool is_alike;		/* all nodes send as many blocks in a step */
 	int period;		/* of such a line: what nodes do repeats after so many */
 	struct arrays arrays;
@@ -108,7 +116,6 @@ struct torus_round {
  * */
 struct torus_collective {
 	const struct torus_line *line[COLL_MAX_DIGITS];
-	int ahead;		/* 1, mirrored -1 */
 	int n_rounds;
 	struct torus_round *round;
 	int32_t *when[COLL_MAX_DIGITS];	/* by step of a line of reduce-scatter; -1: not sent */

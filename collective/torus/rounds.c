@@ -25,12 +25,55 @@ static int n_slots(const struct torus_work *w)
 	return (TORUS_MAX_LEVELS + 1) * w->shape->n_dims;
 }
 
+static bool passes_on(const struct torus_work *w)
+{
+	bool any = false;
+
+	for (int e = 0; e < w->shape->n_dims; e++) {
+		any |= w->line[0][e]->passes_on;
+	}
+	return any;
+}
+
+/* What comes earlier is less: dimensions whose levels pass on sums are the last, then long before
+ * short ones, so that all collectives have their long ways at the same time. */
+static int place_of(const struct torus_work *w, int e)
+{
+	return w->line[0][e]->passes_on * 2 * TORUS_MAX_SIZE - w->shape->size[e];
+}
+
+/* Sums are passed on as they were sent last, so that a dimension is done before the next begins.
+ * Collectives differ in the order of those of one size. */
+static int nth_dimension(const struct torus_work *w, int begin, int n)
+{
+	int dims = w->shape->n_dims, e = -1;
+
+	for (int place = -1; place != n;) {
+		int before = 0, alike = 0, earlier = 0;
+
+		e++;
+		for (int i = 0; i < dims; i++) {
+			before += place_of(w, i) < place_of(w, e);
+			alike += place_of(w, i) == place_of(w, e);
+			earlier += i < e && place_of(w, i) == place_of(w, e);
+		}
+		place = before + (earlier + alike - begin % alike) % alike;
+	}
+	return e;
+}
+
 /* The round in a slot of the collective that begins with this dimension; false: none. */
 static bool find_round(const struct torus_work *w, const struct torus_collective *c, int begin,
 		       int slot, struct torus_round *r)
 {
 	int dims = w->shape->n_dims, e = (begin + slot) % dims, level = slot / dims - 1;
-	const struct torus_line *l = c->line[e];
+	const struct torus_line *l;
+
+	if (slot >= dims && passes_on(w)) {
+		e = nth_dimension(w, begin, (slot - dims) / TORUS_MAX_LEVELS);
+		level = (slot - dims) % TORUS_MAX_LEVELS;
+	}
+	l = c->line[e];
 
 	if (slot < dims) {
 		*r = (struct torus_round){ .dimension = e, .steps = 1 };
@@ -108,17 +151,19 @@ static void make_collective(struct torus_work *w, int number, const int *length)
 
 static int check_kind(const struct torus_work *w, enum coll_kind kind, struct err *err)
 {
+	int even = 0;	/* levels that do not */
+
 	if (kind == COLL_ALLTOALL || kind == COLL_GATHER || kind == COLL_SCATTER) {
 		return err_set(err, WEFT_EUNSUPPORTED, "%s by this algorithm: not supported",
 			       coll_kind_name(kind));
 	}
-	for (int e = 0; e < w->shape->n_dims && w->spec->rounds >= 0; e++) {
-		if (w->line[0][e]->is_uneven) {
-			return err_set(err, WEFT_EUNSUPPORTED,
-				       "exchanges on a dimension of %d with "
-				       "levels that do not multiply to that: not supported",
-				       w->shape->size[e]);
-		}
+	for (int e = 0; e < w->shape->n_dims; e++) {
+		even += w->line[0][e]->passes_on ? 0 : w->line[0][e]->n_levels;
+	}
+	if (passes_on(w) && (w->spec->rounds < 0 || w->spec->rounds > even)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "a reduce-scatter by levels that pass on "
+			       "sums beside others: not supported, only exchanges (--rounds up to "
+			       "%d)", even);
 	}
 	if (kind == COLL_ALLREDUCE) {
 		return 0;
@@ -143,7 +188,8 @@ static bool is_same(const struct torus_radices *a, const struct torus_radices *b
 
 	for (int i = 0; same && i < a->n; i++) {
 		same = a->level[i].radix == b->level[i].radix &&
-		       a->level[i].chain == b->level[i].chain;
+		       a->level[i].chain == b->level[i].chain &&
+		       a->level[i].more == b->level[i].more;
 	}
 	return same;
 }
@@ -180,10 +226,27 @@ static int make_lines(struct torus_work *w, const int *rows, struct err *err)
 	return rc;
 }
 
+/* Of uneven levels the last can be one, where it is direct and the stride no divisor of the size.
+ * */
+static int check_exchanges(const struct torus_collective *c, struct err *err)
+{
+	for (int i = 0; i < c->n_rounds; i++) {
+		const struct torus_line *l = c->line[c->round[i].dimension];
+
+		if (c->round[i].exchange && l->is_uneven &&
+		    (c->round[i].level < l->n_levels - 1 || l->sends.n == 0)) {
+			return err_set(err, WEFT_EUNSUPPORTED, "exchanges on a dimension of %d "
+				       "with levels that do not multiply to that: not supported, "
+				       "but for the last, if it is no chain", l->d);
+		}
+	}
+	return 0;
+}
+
 int torus_work_begin(struct torus_work *w, struct torus_shape *s, const struct torus_spec *spec,
 		     enum coll_kind kind, const int *rows, struct err *err)
 {
-	int length[MAX_SLOTS], rc;
+	int length[MAX_SLOTS], rc = 0;
 
 	*w = (struct torus_work){ .shape = s, .spec = spec,
 				  .n_collectives = spec->one_port ? 1 : 2 * s->n_dims };
@@ -192,16 +255,16 @@ int torus_work_begin(struct torus_work *w, struct torus_shape *s, const struct t
 		return rc;
 	}
 	for (int c = 0; c < w->n_collectives; c++) {
-		w->collective[c].ahead = c < s->n_dims ? 1 : -1;
 		for (int e = 0; e < s->n_dims; e++) {
 			w->collective[c].line[e] = w->line[c >= s->n_dims][e];
 		}
 	}
 	measure_slots(w, length);
-	for (int c = 0; c < w->n_collectives; c++) {
+	for (int c = 0; c < w->n_collectives && rc == 0; c++) {
 		make_collective(w, c, spec->in_step ? length : NULL);
+		rc = check_exchanges(&w->collective[c], err);
 	}
-	return 0;
+	return rc;
 }
 
 void torus_work_end(struct torus_work *w)

@@ -147,47 +147,32 @@ static void forget_messages(struct torus_clock *k)
 	k->messages.n = 0;
 }
 
-/* An exchange in a chain: what came from so many behind goes on, as long as others lack it. */
-static void pass_on(struct torus_clock *k, const struct torus_event *e, int x)
+/* What node x sends in an exchange of levels. */
+static void add_exchange(struct torus_clock *k, const struct torus_event *e,
+			 const struct torus_line *l, int x)
 {
-	const struct torus_collective *c = &k->w->collective[e->collective];
-	const struct torus_line *l = c->line[e->dimension];
-	const struct torus_line_level *v = l->level;
-	int d = l->d, behind, ahead;
+	for (size_t i = 0; i < l->sends.n; i++) {
+		struct torus_send m = l->sends.v[i];
+		double part = m.blocks ? (double)m.blocks / l->level[l->n_levels - 1].radix : 1;
 
-	while (e->line_step >= v->first + v->steps) {
-		v++;
+		if (m.step == e->line_step) {
+			add_message(k, e->dimension, x, (x + m.to) % l->d, e->held * part);
+		}
 	}
-	behind = e->line_step - v->first;
-	ahead = c->ahead * v->stride + d;
-	add_message(k, e->dimension, x, (x + ahead) % d, e->held);
-	if (behind < v->down) {
-		add_message(k, e->dimension, x, (x + 2 * d - ahead) % d, e->held);
-	}
-}
-
-static bool is_chain(const struct torus_line *l, int step)
-{
-	const struct torus_line_level *v = l->level;
-
-	while (step >= v->first + v->steps) {
-		v++;
-	}
-	return v->chain;
 }
 
 static void add_messages(struct torus_clock *k, const struct torus_event *e)
 {
 	const struct torus_line *l = k->w->collective[e->collective].line[e->dimension];
-	bool chain = e->phase == EXCHANGING && is_chain(l, e->line_step);
+	bool listed = e->phase == EXCHANGING && l->sends.n > 0;
 
 	for (int x = 0; x < k->period[e->dimension]; x++) {
 		int at = x * l->steps + e->line_step;
 
-		if (chain) {
-			pass_on(k, e, x);
+		if (listed) {
+			add_exchange(k, e, l, x);
 		}
-		for (int i = l->first[at]; i < l->first[at + 1] && !chain; i++) {
+		for (int i = l->first[at]; i < l->first[at + 1] && !listed; i++) {
 			const struct torus_partner *p = &l->partners.v[i];
 			double size = e->held * (e->phase == EXCHANGING ? 1 : p->blocks);
 

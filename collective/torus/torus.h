@@ -41,15 +41,19 @@ enum torus_lines {
 #define TORUS_MAX_SIZE 2048	/* of a dimension but for Hamiltonian rings of two */
 
 /* So many nodes at equal distances join; direct: each sends to each of them at once; as a chain:
- * from neighbour to neighbour. */
+ * from neighbour to neighbour. more: of exchanges, sums of the level before that are passed on
+ * beside: with n nodes joined before it and m before those, the level joins radix * n + more * m.
+ * */
 struct torus_level {
 	int radix;
 	bool chain;
+	int more;
 };
 
 struct torus_radices {
 	int n;		/* levels, whose radices multiply to the size of the dimension; or, without
-			 * exchanges, any but for the last, which has the rest */
+			 * exchanges, any but for the last, which has the rest; or levels with more,
+			 * of exchanges alone, which join the size of the dimension */
 	struct torus_level level[TORUS_MAX_LEVELS];
 };
 
@@ -106,8 +110,8 @@ int torus_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_k
 int torus_choose(struct torus_shape *s, enum coll_kind kind, const struct coll_cost *cost,
 		 const struct torus_spec *fixed, struct torus_spec *out, struct err *err);
 
-/* "4cx16,64": the levels of every dimension, a chain by "c"; one list alone is for
- * all. WEFT_EINVAL. */
+/* "4cx16,5x6+1": the levels of every dimension, a chain by "c", what is passed on beside by "+";
+ * one list alone is for all. WEFT_EINVAL. */
 int torus_parse_radices(const struct torus_shape *s, const char *text, struct torus_spec *spec,
 			struct err *err);
 /* "swing", "swing-latency" (exchanges only), "hybrid" (Swing with both), "mixed-radix", "bucket",

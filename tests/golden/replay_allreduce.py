@@ -1,25 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replays an all-reduce written as weft-schedule JSON (chunks for ranks' shards, copy 0, reduce 1) with sets of
-contributions, a bit a rank, and prints steps and the sum over steps of the fullest arc, in vectors over its capacity."""
+"""Replays an all-reduce written as weft-schedule JSON (chunks for ranks' shards, copy 0, reduce 1, forward 2 of the sum
+that came from a rank) with sets of contributions, a bit a rank, and prints steps and the sum over steps of the fullest
+arc, in vectors over its capacity. A compact one is written out first, by the products of its generators."""
 import json
 import sys
 
 s = json.load(open(sys.argv[1]))
 n, chunks = s["nodes"], s["chunks"]
 arcs = s["arcs"]
+came = {}
 held = [[1 << v] * (n * chunks) for v in range(n)]
 by_step = {}
+orders = [g[0] for g in s.get("generators", [])]
+images = [g[0] for g in s.get("images", [])]
+elements = [list(range(n))]
+for i, order in enumerate(orders):
+    powers = [list(range(n))]
+    for _ in range(order - 1):
+        powers.append([images[i * n + v] for v in powers[-1]])
+    elements = [[p[v] for v in e] for e in elements for p in powers]
+number = {(a[0], a[1]): i for i, a in enumerate(arcs)}
 for t in s["transfers"]:
-    by_step.setdefault(t[0], []).append(t)
+    for e in elements:
+        arc = number[e[arcs[t[1]][0]], e[arcs[t[1]][1]]] if orders else t[1]
+        by_step.setdefault(t[0], []).append([t[0], arc, e[t[2]], *t[3:6], *(e[v] for v in t[6:7])])
 total = 0.0
 for step in sorted(by_step):
     load, moves = [0] * len(arcs), []
-    for _, arc, origin, first, last, op in by_step[step]:
+    for _, arc, origin, first, last, op, *of in by_step[step]:
         load[arc] += last - first + 1
         for c in range(origin * chunks + first, origin * chunks + last + 1):
-            moves.append((arcs[arc][0], arcs[arc][1], c, op))
-    sent = [held[u][c] for u, _, c, _ in moves]
-    for (_, v, c, op), what in zip(moves, sent):
+            moves.append((arcs[arc][0], arcs[arc][1], c, op, of[0] if op == 2 else arcs[arc][0]))
+    sent = [came[u, of, c] if op == 2 else held[u][c] for u, _, c, op, of in moves]
+    for (_, v, c, op, of), what in zip(moves, sent):
+        came[v, of, c] = what
         if op:
             assert held[v][c] & what == 0, "a contribution is summed twice"
         held[v][c] = held[v][c] | what if op else what

@@ -94,7 +94,7 @@ static struct torus_spec radices(const struct world *w, bool many, bool chain, i
 
 		for (int m = many ? 2 : digits[e]; digits[e] > 1; m++) {
 			for (; digits[e] % m == 0; digits[e] /= m) {
-				r->level[r->n++] = (struct torus_level){ m, chain };
+				r->level[r->n++] = (struct torus_level){ m, chain, 0 };
 			}
 		}
 	}
@@ -114,10 +114,53 @@ static struct torus_spec uneven(const struct world *w, int m, bool chain)
 		int d = digits[n - 1 - e], rest = d / 2 / m + (d - 1) / 2 / m + 1;
 
 		spec.radices[e] = rest > 1 && m < d
-			? (struct torus_radices){ 2, { { m, chain }, { rest, chain } } }
-			: (struct torus_radices){ 1, { { d, chain } } };
+			? (struct torus_radices){ 2, { { m, chain, 0 }, { rest, chain, 0 } } }
+			: (struct torus_radices){ 1, { { d, chain, 0 } } };
 	}
 	return spec;
+}
+
+/* Levels that pass on sums: m nodes, then as many of those as there are and what is left; or, in
+ * three, m and a few, then as many of those. */
+static struct torus_radices passing(int d, int m, int few)
+{
+	int n = few > 0 ? 2 * m + few : m, rest = d % n;
+
+	if (d < 2 * n || rest % (few > 0 ? m : 1)) {
+		return (struct torus_radices){ 1, { { d, false, 0 } } };
+	}
+	return few > 0 ? (struct torus_radices){ 3, { { m, false, 0 }, { 2, false, few },
+						      { d / n, false, rest / m } } }
+		       : (struct torus_radices){ 2, { { m, false, 0 }, { d / n, false, rest } } };
+}
+
+/* Unless the shape has none such. */
+static void replay_exchanges(const struct world *w, const char *expr, const struct torus_spec *spec)
+{
+	struct coll_cost any = { .link_bps = 1 };
+	double ns;
+
+	if (torus_time(w->shape, spec, COLL_ALLREDUCE, &any, &ns, &(struct err){ 0 }) !=
+	    WEFT_EUNSUPPORTED) {
+		replay(w, expr, spec, 1, 0);
+	}
+}
+
+/* All of them, with an even dimension scattered before. */
+static void replay_passing(const struct world *w, const char *expr)
+{
+	int digits[COLL_MAX_DIGITS], n;
+
+	coll_digits(w->t, digits, &n);
+	for (int i = 0; i < 24; i++) {
+		struct torus_spec spec = { .lines = TORUS_LEVELS, .rounds = i / 2 % 2,
+					   .one_port = i % 2 };
+
+		for (int e = 0; e < n; e++) {
+			spec.radices[e] = passing(digits[n - 1 - e], 2 + i / 4, i % 4);
+		}
+		replay_exchanges(w, expr, &spec);
+	}
 }
 
 /* every: of mixed radices each so many-th choice. */
@@ -137,7 +180,11 @@ static void replay_shape(const char *expr, int n_kinds, int every)
 		struct torus_spec spec = uneven(&w, m, m % 2);
 
 		replay(&w, expr, &spec, m == 3 ? n_kinds : 1, 0);
+		for (spec.rounds = 1; spec.rounds <= 3; spec.rounds++) {
+			replay_exchanges(&w, expr, &spec);
+		}
 	}
+	replay_passing(&w, expr);
 	world_end(&w);
 }
 

@@ -63,15 +63,19 @@ static struct torus_radices random_radices(struct rng *r, int size)
 	struct torus_radices list = { 0 };
 
 	if (size > 6 && rng_below(r, 3) == 0) {
-		return (struct torus_radices){ 2, { { 3, rng_below(r, 2) },
+		return (struct torus_radices){ 2, { { 3, rng_below(r, 2), 0 },
 						    { size / 6 + (size - 1) / 6 + 1,
-						      rng_below(r, 2) } } };
+						      rng_below(r, 2), 0 } } };
+	}
+	if (size > 6 && rng_below(r, 2) == 0) {
+		return (struct torus_radices){ 2, { { 3, false, 0 },
+						    { size / 3, false, size % 3 } } };
 	}
 	while (size > 1) {
 		int m = 2 + (int)rng_below(r, (uint64_t)size - 1);
 
 		if (size % m == 0) {
-			list.level[list.n++] = (struct torus_level){ m, rng_below(r, 2) };
+			list.level[list.n++] = (struct torus_level){ m, rng_below(r, 2), 0 };
 			size /= m;
 		}
 	}
