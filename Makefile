@@ -292,7 +292,7 @@ FAST = $(LEVEL) -g1 -fno-inline-functions-called-once
 LEVEL := -O1
 PLAIN_CODE := gen tests/unit drivers controller $(filter-out lib/base lib/graph lib/lp,$(wildcard lib/*))
 $(PLAIN_CODE:%=$(B)/obj/%/%.o): LEVEL := -O0
-$(patsubst %,$(B)/obj/%/%.o,controller/plan $(addprefix tests/unit/,msccl mscclpp schedule optree embedding \
+$(patsubst %,$(B)/obj/%/%.o,controller/plan $(addprefix tests/unit/,mpi msccl mscclpp schedule optree embedding \
 	bound tree topology)): LEVEL := -O1
 # What ASan sees as well, or what costs more than it ever found, is not asked of UBSan.
 CFLAGS_asan = $(FAST) -fsanitize=address,undefined -fno-sanitize=null,alignment,object-size,pointer-overflow \
@@ -519,8 +519,9 @@ $(B)/$(patsubst %.c,%,$(1)): $(call objects,$(1)) $(FUZZ_MAIN) \
 endef
 $(foreach t,$(FUZZ),$(eval $(call fuzz_rules,$(t))))
 
-# Preloaded by tests of the store; always plain shared objects.
-SHIMS := $(patsubst %,$(BUILD)/release/tests/fault/%.so,crash_at_sync full_disk clock_jump power_cut)
+# Preloaded by tests of the store and of MPI; always plain shared objects.
+SHIMS := $(patsubst %,$(BUILD)/release/tests/fault/%.so,crash_at_sync full_disk clock_jump nap \
+	power_cut)
 $(BUILD)/release/tests/fault/%.so: tests/fault/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -shared \
@@ -627,11 +628,12 @@ PLAIN_TESTS := apply/test_joint apply/test_recover bfb/test_steady embedding/tes
 	finder/test_find finder/test_table make/test_chooser make/test_hierarchical make/test_make \
 	mesh/test_ring_mesh msccl/test_every_size msccl/test_lower \
 	mscclpp/test_every_plan optree/test_broadcast optree/test_compose optree/test_grouped \
-	optree/test_retune optree/test_simulate plan/test_choice plan/test_fits plan/test_job_digraph \
-	plan/test_job_ports plan/test_ring_servers plan/test_servers plan/test_slices plan/test_trunks \
-	reconfigure/test_orders \
-	reconfigure/test_reconfigure ring/test_ring store/test_faults torus/test_make torus/test_times \
-	tree/test_stagger workload/test_call_lights workload/test_gaps workload/test_plans
+	optree/test_retune optree/test_simulate plan/test_choice plan/test_fits \
+	plan/test_job_digraph plan/test_job_ports plan/test_moves plan/test_ring_servers \
+	plan/test_servers plan/test_slices plan/test_trunks reconfigure/test_orders \
+	reconfigure/test_reconfigure ring/test_ring store/test_faults torus/test_make \
+	torus/test_times tree/test_stagger workload/test_call_lights workload/test_gaps \
+	workload/test_plans
 
 # Rooms that lean on libraries in C: `make soak` runs their tests under valgrind, which sees into these.
 VALGRIND_ROOMS := rpc store

@@ -27,6 +27,8 @@ if [[ -z ${BIN:-} ]]; then
 	fi
 fi
 PATH=$BIN:$PATH
+# Preloaded into ranks of MPI: those that wait leave the processors to others.
+NAP=$BUILD/release/tests/fault/nap.so
 declare -A PID ADDR CTL
 TAP_N=0
 TAP_BAD=0

@@ -29,7 +29,7 @@ weft_mpi() {
 	local ranks=$1
 	shift
 	rm -f report
-	mpi "$ranks" env LD_PRELOAD="$SANITIZER $LIB" WEFT_MPI_REPORT="$T/report" "$@"
+	mpi "$ranks" env LD_PRELOAD="$SANITIZER $LIB $NAP" WEFT_MPI_REPORT="$T/report" "$@"
 }
 
 # make_schedules TOPOLOGY NAME: one of each collective.
@@ -71,7 +71,7 @@ taken() {
 
 # ---- without it, and what it is ---------------------------------------------
 
-expect 0 "the program runs without the library" mpi 2 ./program check 4096
+expect 0 "the program runs without the library" mpi 2 ./program check 4096 2
 has out "and finds nothing wrong" '^wrong 0$'
 nm -D --defined-only "$LIB" | awk '$3 !~ /^(MPI_[A-Z][a-z_]*|mpi_[a-z_]*_|ompi_[a-z_]*_f)$/' >others
 [[ ! -s others ]]
@@ -82,15 +82,15 @@ tap "and needs little"
 
 # ---- all collectives, 2 to 8 ranks ------------------------------------------
 
-while read -r ranks topology max; do
+while read -r ranks topology max more; do
 	make_schedules "$topology" "s$ranks" || tap "schedules on $topology" 1
 	expect 0 "$ranks ranks, $topology, up to $max bytes" \
-		weft_mpi "$ranks" WEFT_MPI_SCHEDULES="$(list "s$ranks")" ./program check "$max"
+		weft_mpi "$ranks" WEFT_MPI_SCHEDULES="$(list "s$ranks")" ./program check "$max" "${more:-2}"
 	right "nothing is wrong, all that fits is taken"
 done <<-END
 	2 K(2) 16777216
 	3 UniRing(1,3) 65536
-	4 Ring(4) 262144
+	4 Ring(4) 262144 200
 	5 C(5,{1,2}) 65536
 	6 GenKautz(2,6) 65536
 	7 GenKautz(3,7) 4096
@@ -98,7 +98,7 @@ done <<-END
 END
 cp "$TOP/tests/fuzz/corpus/schedule_json/chains.json" s5-allreduce.json
 expect 0 "sums are forwarded along a ring" \
-	weft_mpi 5 WEFT_MPI_SCHEDULES="$(list s5)" ./program check 65536
+	weft_mpi 5 WEFT_MPI_SCHEDULES="$(list s5)" ./program check 65536 2
 right "nothing is wrong"
 # Swing and its relatives, an all-reduce by another one for each band of sizes, embedded where
 # partners are no neighbours.
@@ -122,7 +122,7 @@ while read -r ranks topology levels; do
 		weft schedule make -t "$topology" -c $kind -a $how -o "$at-$kind.json" >/dev/null
 		echo "  - { file: $at-$kind.json }" >>"$at.yaml"
 	done
-	expect 0 "run" weft_mpi "$ranks" WEFT_MPI_TABLE="$at.yaml" ./program check 65536
+	expect 0 "run" weft_mpi "$ranks" WEFT_MPI_TABLE="$at.yaml" ./program check 65536 2
 	right "nothing is wrong, all that fits is taken"
 done <<-END
 	4 Torus(4) 4c
@@ -131,7 +131,7 @@ done <<-END
 	8 Torus(4,2) 4c,2
 END
 BTL=self,tcp expect 0 "over sockets" \
-	weft_mpi 4 WEFT_MPI_SCHEDULES="$(list s4)" ./program check 65536
+	weft_mpi 4 WEFT_MPI_SCHEDULES="$(list s4)" ./program check 65536 2
 right "nothing is wrong"
 
 expect 0 "two communicators in two threads" \
@@ -198,8 +198,8 @@ END
 differing() {
 	rm -f report
 	timeout 60 mpirun --oversubscribe --mca pml ob1 --mca btl self,vader,tcp \
-		-np 1 env LD_PRELOAD="$SANITIZER $LIB" WEFT_MPI_REPORT="$T/report" WEFT_MPI_TABLE="$1" ./program one "$3" : \
-		-np 1 env LD_PRELOAD="$SANITIZER $LIB" ${2:+WEFT_MPI_TABLE="$2"} ./program one "$3"
+		-np 1 env LD_PRELOAD="$SANITIZER $LIB $NAP" WEFT_MPI_REPORT="$T/report" WEFT_MPI_TABLE="$1" ./program one "$3" : \
+		-np 1 env LD_PRELOAD="$SANITIZER $LIB $NAP" ${2:+WEFT_MPI_TABLE="$2"} ./program one "$3"
 }
 expect 0 "tables that differ" differing tables/sizes.yaml tables/other.yaml allreduce
 right "rank 0's counts"
@@ -285,7 +285,7 @@ refused() {
 }
 mv sum-2.json kept
 refused "a part that is missing" "^weft: .*sum-2.json: No such file.*; allreduce on 4 ranks is left to MPI"
-expect 0 "on many communicators" weft_mpi 4 WEFT_MPI_TABLE=parts.yaml ./program check 64
+expect 0 "on many communicators" weft_mpi 4 WEFT_MPI_TABLE=parts.yaml ./program check 64 20
 [[ $(grep -c '; allreduce on 4 ranks is left to MPI' "$T/err") == 1 ]]
 tap "it is said once as well"
 cp sum-3.json sum-2.json

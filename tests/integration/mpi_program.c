@@ -4,7 +4,7 @@
  * communicators, in many datatypes and sizes, and compares every element with what it works out
  * by itself. mpi_library.sh runs it with libweft_mpi.so and without.
  *
- *	mpi_program check MAX     collectives of up to MAX bytes a rank
+ *	mpi_program check MAX N   collectives of up to MAX bytes a rank, and on N more communicators
  *	mpi_program errors        what wrong calls return
  *	mpi_program threads       two communicators at a time, in two threads
  *	mpi_program spawn         with ranks of another MPI_COMM_WORLD
@@ -498,7 +498,7 @@ static void both(MPI_Comm comm)
 	copies(comm);
 }
 
-static void communicators(void)
+static void communicators(long more)
 {
 	MPI_Comm comm;
 	int keyval;
@@ -520,7 +520,7 @@ static void communicators(void)
 	both(comm);
 	MPI_Comm_free(&comm);
 	both(MPI_COMM_SELF);
-	for (int i = 0; i < 200; i++) {
+	for (long i = 0; i < more; i++) {
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 		allreduce_words(comm, 10, false);
 		MPI_Comm_free(&comm);
@@ -744,8 +744,8 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &world_size);
 	MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
 	make_types();
-	if (strcmp(mode, "check") == 0 && argc > 2) {
-		communicators();
+	if (strcmp(mode, "check") == 0 && argc > 3) {
+		communicators(atol(argv[3]));
 		intercommunicator();
 		sizes(MPI_COMM_WORLD, strtoul(argv[2], NULL, 10));
 	} else if (strcmp(mode, "mesh") == 0) {
@@ -762,7 +762,8 @@ int main(int argc, char **argv)
 		floats();
 	} else if (world_rank == 0) {
 		fprintf(stderr,
-			"usage: mpi_program check MAX|mesh|errors|threads|spawn|floats|one KIND\n");
+			"usage: mpi_program check MAX N|mesh|errors|threads|spawn|floats|"
+			"one KIND\n");
 	}
 	free_types();
 	print_results();

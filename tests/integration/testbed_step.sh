@@ -59,7 +59,7 @@ run() {
 	expect 0 "schedules" weft schedule export --job train -o "$T/train/"
 	expect 0 "checked" weft schedule verify "$T/train/"
 	expect 0 "$2: the program runs" timeout 300 weft testbed run "$1" --format json -- env \
-		LD_PRELOAD="$BIN/libweft_mpi.so" WEFT_MPI_TABLE="$T/train/table.yaml" \
+		WAIT_US=1000 LD_PRELOAD="$BIN/libweft_mpi.so $NAP" WEFT_MPI_TABLE="$T/train/table.yaml" \
 		WEFT_MPI_REPORT="$T/report" "$T/two_phases" 3 4 3145728 2359296 "${@:3}"
 	jq -r '"# \(.output)"' "$T/out"
 	jq -e '(.output | endswith("right\n")) and .dropped_frames == 0' "$T/out" >"$T/ok"

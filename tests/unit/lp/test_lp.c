@@ -731,7 +731,7 @@ static void *solve_many(void *arg)
 	double *sum = arg;
 
 	rng_seed(&rng, 5);
-	for (int i = 0; i < 30; i++) {
+	for (int i = 0; i < 10; i++) {
 		struct lp *lp = random_lp(&rng, 8, 16, i % 2);
 		struct lp_result res;
 

@@ -354,10 +354,10 @@ static void test_large(void **state)
 	struct coll_sched *s = schedule_of(COLL_ALLTOALL, "UniRing(1,4)", 0);
 
 	(void)state;
-	run_shapes(s, 1, (int64_t[]){ 4 * 2000000 }, 1);
+	run_shapes(s, 1, (int64_t[]){ 4 * 900000 }, 1);
 	coll_free(s);
 	s = schedule_of(COLL_ALLREDUCE, "UniRing(1,4)", 0);
-	run_shapes(s, 1, (int64_t[]){ 2500001, 500001 }, 2);	/* the second in place */
+	run_shapes(s, 1, (int64_t[]){ 700001, 500001 }, 2);	/* the second in place */
 	coll_free(s);
 }
 

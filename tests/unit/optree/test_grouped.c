@@ -457,6 +457,9 @@ static void small_vectors_are_fast(void **state)
 		struct optree_plan plan;
 		struct err err;
 
+		if (rows[k].n > ALL_OR_SOME(1024, 64)) {
+			continue;
+		}
 		assert_int_equal(optree_collective(&p, k < 4 ? COLL_ALLTOALL : COLL_ALLREDUCE, 0,
 						   OPTREE_AUTO, &plan, &err), 0);
 		assert_true(plan.time_ns <= rows[k].before);

@@ -120,13 +120,13 @@ static void agrees(struct rng *rng)
 	model_free(f);
 }
 
-/* 500 in five parts, by the seed of each. */
+/* 250 in five parts, by the seed of each. */
 static void agrees_on_random(void **state)
 {
 	struct rng rng;
 
 	rng_seed(&rng, *(uint64_t *)*state);
-	for (int i = 0; i < ALL_OR_SOME(100, 4); i++) {
+	for (int i = 0; i < ALL_OR_SOME(50, 2); i++) {
 		agrees(&rng);
 	}
 }

@@ -263,7 +263,7 @@ static void planned_or_proven(void **state)
 	int decided = 0, refused = 0, by_lp = 0;
 
 	(void)state;
-	for (uint64_t seed = 1; seed <= ALL_OR_SOME(60, 10); seed++) {
+	for (uint64_t seed = 1; seed <= ALL_OR_SOME(30, 4); seed++) {
 		int waves = 1;
 
 		while (waves < WAVES && !check(seed, waves, &decided, &by_lp)) {
@@ -272,7 +272,7 @@ static void planned_or_proven(void **state)
 		}
 	}
 	print_message("# %d refusals, %d by the program, too\n", refused, decided);
-	assert_true(decided > ALL_OR_SOME(100, 10));
+	assert_true(decided > ALL_OR_SOME(50, 4));
 	assert_true(by_lp > 0);
 }
 

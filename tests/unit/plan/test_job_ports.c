@@ -12,7 +12,7 @@
 #include "lib/base/number/rng.h"
 #include "tests/unit/world.h"
 
-#define SPLITS ALL_OR_SOME(200, 30)
+#define SPLITS ALL_OR_SOME(60, 10)
 #define MOST_PORTS 8
 
 /* Hosts, of which each port goes to a switch, and the job that has it. */

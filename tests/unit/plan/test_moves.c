@@ -7,6 +7,7 @@
 
 #include "collective/schedule/schedule.h"
 #include "controller/plan/private.h"
+#include "tests/unit/world.h"
 #include "topology/topology.h"
 
 #define HOSTS 5
@@ -273,7 +274,7 @@ static void switches_exchange(void **state)
 	struct optics_xc lit = { .in = 0, .out = 1 };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+	for (size_t i = 0; i < ALL_OR_SOME(sizeof(all) / sizeof(all[0]), 3); i++) {
 		assert_true(moves(&all[i], &lit) <= all[i].most);
 	}
 }

@@ -480,7 +480,7 @@ static void random_changes(void **state)
 
 	(void)state;
 	rng_seed(&rng, 5);
-	for (int k = 0; k < ALL_OR_SOME(1000, 300); k++) {
+	for (int k = 0; k < ALL_OR_SOME(500, 80); k++) {
 		struct rwa_mesh *m = random_mesh(&rng);
 		int channels = 1 + (int)rng_below(&rng, 4);
 		struct rwa_change_options opt = { 0, k % 2 == 1 };
@@ -513,13 +513,13 @@ static void random_changes(void **state)
 		forget(m, &from, &to, &c);
 	}
 	/* All kinds of change were met. */
-	assert_true(rerouted > ALL_OR_SOME(100, 30));
-	assert_true(cut > ALL_OR_SOME(100, 30));
+	assert_true(rerouted > ALL_OR_SOME(50, 8));
+	assert_true(cut > ALL_OR_SOME(50, 8));
 	assert_true(moved > 2 * cut);
-	assert_true(phases > ALL_OR_SOME(500, 150));
-	assert_true(guarded > ALL_OR_SOME(500, 150));
-	assert_true(tuned > ALL_OR_SOME(500, 150));
-	assert_true(paired > ALL_OR_SOME(500, 150));
+	assert_true(phases > ALL_OR_SOME(250, 40));
+	assert_true(guarded > ALL_OR_SOME(250, 40));
+	assert_true(tuned > ALL_OR_SOME(250, 40));
+	assert_true(paired > ALL_OR_SOME(250, 40));
 	print_message("# moved %lld, rerouted %lld, interrupted %lld, phases "
 		      "%lld; steps with guards %lld, tuning %lld, pairs %lld\n",
 		      (long long)moved, (long long)rerouted,

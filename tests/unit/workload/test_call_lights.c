@@ -61,7 +61,7 @@ static void published(void **state)
 		int k;
 
 		if (sscanf(line, "%31s %lld %lld %lf", name, &bytes, &change_ns, &ns) != 4 ||
-		    (row++ % ALL_OR_SOME(5, 20) && !all)) {
+		    (row++ % ALL_OR_SOME(5, 50) && !all)) {
 			continue;
 		}
 		k = strcmp(name, kinds[1]) == 0;

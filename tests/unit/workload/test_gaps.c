@@ -113,7 +113,7 @@ static size_t lose(struct rng *rng, const struct workload *w, const struct workl
 
 static void random_gaps(void **state)
 {
-	const int many = getenv("GAPS") ? atoi(getenv("GAPS")) : ALL_OR_SOME(25, 6);
+	const int many = getenv("GAPS") ? atoi(getenv("GAPS")) : ALL_OR_SOME(12, 4);
 	int made = 0;
 
 	(void)state;
