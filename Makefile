@@ -487,13 +487,16 @@ TEST_msccl := bfb flow torus
 TEST_mscclpp := bfb flow torus
 TEST_drivers := emulators
 
+# What benchmarks draw with has a test, too.
+ALSO_test_svg.c := tests/bench/svg.c
+
 UNIT := $(wildcard tests/unit/*/test_*.c)
 UNIT_BIN := $(patsubst %.c,$(B)/%,$(UNIT))
 test_rooms = $(1) $(TEST_$(1))
 room_of = $(word 3,$(subst /, ,$(1)))
 
 define unit_rules
-$(B)/$(patsubst %.c,%,$(1)): $(call objects,$(1) tests/unit/shard.c) \
+$(B)/$(patsubst %.c,%,$(1)): $(call objects,$(1) tests/unit/shard.c $(ALSO_$(notdir $(1)))) \
 		$(call archives,$(call test_rooms,$(call room_of,$(1))))
 	@mkdir -p $$(@D)
 	$$(call say,LD)
@@ -530,7 +533,7 @@ $(BUILD)/release/tests/fault/%.so: tests/fault/%.c
 BENCH := $(wildcard tests/bench/bench_*.c)
 BENCH_BIN := $(patsubst %.c,$(B)/%,$(BENCH))
 define bench_rules
-$(B)/$(patsubst %.c,%,$(1)): $(call objects,$(1)) \
+$(B)/$(patsubst %.c,%,$(1)): $(call objects,$(1) tests/bench/svg.c) \
 		$(call archives,daemon cli emulators)
 	@mkdir -p $$(@D)
 	$$(call say,LD)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/base/file.h"
-#include "lib/output/svg.h"
+#include "tests/bench/svg.h"
 
 /* Writes a drawing that is finished as NAME.svg beside the JSON file, and frees it; nothing
  * is written when there is none. 0, or 1 after saying what failed. */

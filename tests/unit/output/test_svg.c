@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/output/svg.h"
+#include "tests/bench/svg.h"
 
 static int count(const char *text, const char *what)
 {

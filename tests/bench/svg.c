@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/output/svg.h"
+#include "tests/bench/svg.h"
 
 void svg_begin(struct buf *b, int64_t width, int64_t height, int font_size)
 {

@@ -5,8 +5,8 @@
  * corner, y downwards.
  * The same input gives the same bytes, so that drawings can be compared.
  */
-#ifndef WEFT_LIB_OUTPUT_SVG_H
-#define WEFT_LIB_OUTPUT_SVG_H
+#ifndef WEFT_TESTS_BENCH_SVG_H
+#define WEFT_TESTS_BENCH_SVG_H
 
 #include <stdbool.h>
 #include <stdint.h>
