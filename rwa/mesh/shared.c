@@ -31,6 +31,8 @@
 #define PENALTY_MAX (1 << 12)
 #define STEPS 24		/* numbers of channels that the work is meant for */
 #define WORSE 3			/* slots that it may take more, at first */
+#define TRIES 4			/* of small instances, with seeds of their own, */
+#define TRIED 256		/* of up to so many lightpaths together */
 #define PINNED_SAVE 16		/* less work to save slots where a plan waits for it */
 #define GROUP 6			/* pairs that are placed again together */
 
@@ -834,13 +836,42 @@ static int search(struct shared_search *s, const struct rwa_mesh_options *opt,
 	return rc;
 }
 
+/* One search from the start; *res keeps the better of what it has and what is found. */
+static int search_once(const struct rwa_mesh *m, const struct rwa_mesh_options *opt, int try,
+		       const struct mesh_stop *stop, struct rwa_mesh_result *res, struct err *err)
+{
+	struct shared_search s = { .m = m, .pinned = opt->pinned };
+	int64_t *none = x_new(m->arcs.n + 1, sizeof(*none));
+	struct rwa_mesh_result one = { .bound = res->bound };
+	int rc;
+
+	search_init(&s, opt->pinned ? opt->before : NULL,
+		    opt->pinned ? none : res->certificate.prices, opt->seed + 100 * (uint64_t)try);
+	free(none);
+	rc = search(&s, opt, stop, &one, err);
+	search_fini(&s);
+	if (rc == 0 && (try == 0 || one.assignment.paths.n > res->assignment.paths.n ||
+			(one.assignment.paths.n == res->assignment.paths.n &&
+			 (one.channels < res->channels ||
+			  (one.channels == res->channels && one.slots < res->slots))))) {
+		rwa_assignment_fini(&res->assignment);
+		res->assignment = one.assignment;
+		res->channels = one.channels;
+		res->working_slots = one.working_slots;
+		res->slots = one.slots;
+		return 0;
+	}
+	rwa_assignment_fini(&one.assignment);
+	return rc;
+}
+
 int mesh_solve_shared(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 		      struct rwa_mesh_result *res, struct err *err)
 {
-	struct shared_search s = { .m = m, .pinned = opt->pinned };
 	struct mesh_stop stop = { .deadline = opt->deadline, .cancel = opt->cancel };
 	int32_t links = 0, *link_of = x_new(m->arcs.n + 1, sizeof(*link_of));
-	int rc = check_supported(m, opt, err);
+	int64_t most = opt->pinned || opt->work ? 1 : TRIED / (m->lightpaths + 1);
+	int tries = most < TRIES ? (int)most : TRIES, rc = check_supported(m, opt, err);
 
 	mesh_links(m, link_of);
 	for (size_t e = 0; e < m->arcs.n; e++) {
@@ -850,14 +881,8 @@ int mesh_solve_shared(const struct rwa_mesh *m, const struct rwa_mesh_options *o
 	if (rc == 0 && !opt->pinned) {
 		rc = find_bound(m, link_of, links, &stop, res, err);
 	}
-	if (rc == 0) {
-		int64_t *none = x_new(m->arcs.n + 1, sizeof(*none));
-
-		search_init(&s, opt->pinned ? opt->before : NULL,
-			    opt->pinned ? none : res->certificate.prices, opt->seed);
-		free(none);
-		rc = search(&s, opt, &stop, res, err);
-		search_fini(&s);
+	for (int k = 0; rc == 0 && (k == 0 || (k < tries && !stop_now(&stop))); k++) {
+		rc = search_once(m, opt, k, &stop, res, err);
 	}
 	res->lightpaths_bound = m->lightpaths;
 	res->lightpaths = (int64_t)res->assignment.paths.n;

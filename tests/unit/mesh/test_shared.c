@@ -212,6 +212,33 @@ static void pinned(void **state)
 	rwa_mesh_free(m);
 }
 
+/* The least slots are those of an integer program over all disjoint pairs and their channels. */
+static void fewest_slots(void **state)
+{
+	static const int links[][2] = { { 0, 1 }, { 0, 2 }, { 0, 4 }, { 0, 5 }, { 1, 2 }, { 2, 3 },
+					{ 2, 5 }, { 3, 4 }, { 4, 5 } };
+	static const int wanted[][2] = { { 0, 1 }, { 0, 2 }, { 0, 4 }, { 0, 5 }, { 1, 0 }, { 1, 2 },
+					 { 1, 4 }, { 2, 1 }, { 2, 3 }, { 2, 5 }, { 3, 0 }, { 3, 2 },
+					 { 4, 0 }, { 4, 3 }, { 5, 3 } };
+	struct rwa_mesh_options opt = { .seed = 1 };
+	struct rwa_mesh_result res;
+	struct rwa_mesh *m;
+
+	(void)state;
+	assert_int_equal(rwa_mesh_new(6, &m, NULL), 0);
+	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
+		arc(m, links[i][0], links[i][1], 1);
+	}
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		demand(m, wanted[i][0], wanted[i][1], 1, RWA_SHARED);
+	}
+	assert_int_equal(rwa_mesh_solve(m, &opt, &res, NULL), 0);
+	assert_int_equal(res.channels, 3);
+	assert_int_equal(res.slots, 32);
+	rwa_mesh_result_fini(&res);
+	rwa_mesh_free(m);
+}
+
 static void refused(void **state)
 {
 	struct rwa_mesh_options opt = { .seed = 1 };
@@ -241,7 +268,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_cut_is_survived), cmocka_unit_test(two_on_one),
-		cmocka_unit_test(pinned), cmocka_unit_test(refused),
+		cmocka_unit_test(pinned), cmocka_unit_test(fewest_slots),
+		cmocka_unit_test(refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
