@@ -11,7 +11,7 @@
  * those of the first terminals are kept: so the schedule is compact where the all-gather is.
  *
  * Where nodes forward one step is enough: every rank sends its vector to each other over all
- * shortest paths.
+ * shortest paths, or where these are too many over one.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -203,9 +203,103 @@ static int make_complete(const struct topo *like, struct topo **out, struct err 
 	return rc;
 }
 
-/* On the complete digraph; g is taken over. */
-static int make_at_once(const struct topo *t, struct topo_group *g, struct coll_sched **out,
-			struct err *err)
+/* ---- one shortest path a pair ---- */
+
+/* Paths to all nodes from one, as the arcs that have carried least: those of an orbit carry the
+ * same. */
+struct direct_paths {
+	const struct topo *t;
+	struct topo *back;
+	struct topo_action *orbits;
+	int32_t *arc;		/* of t, by arc of back */
+	int32_t *dist, *hops;	/* from the node at hand; a path */
+	double *load;		/* by orbit, of an arc of it over its capacity */
+	struct arrays arrays;
+};
+
+static int paths_init(struct direct_paths *p, const struct topo *t, const struct topo_group *g,
+		      struct err *err)
+{
+	int rc;
+
+	*p = (struct direct_paths){ .t = t };
+	arrays_add(&p->arrays, p->arc, topo_m(t));
+	arrays_add(&p->arrays, p->load, topo_m(t));
+	arrays_add(&p->arrays, p->dist, topo_n(t));
+	arrays_add(&p->arrays, p->hops, topo_n(t));
+	rc = topo_transpose(t, &p->back, p->arc, err);
+	return rc ? rc : topo_action_new(t, g, &p->orbits, err);
+}
+
+static void paths_fini(struct direct_paths *p)
+{
+	topo_action_free(p->orbits);
+	topo_free(p->back);
+	arrays_fini(&p->arrays);
+}
+
+/* The last arc of a shortest path to v. */
+static int last_arc(const struct direct_paths *p, int v)
+{
+	int first, n = topo_out(p->back, v, &first), best = -1;
+
+	for (int b = first; b < first + n; b++) {
+		int a = p->arc[b], orbit = topo_action_orbit(p->orbits, a);
+
+		if (p->dist[topo_arc(p->t, a)->src] == p->dist[v] - 1 &&
+		    (best < 0 || p->load[orbit] <
+					 p->load[topo_action_orbit(p->orbits, best)])) {
+			best = a;
+		}
+	}
+	return best;
+}
+
+/* Of a logical arc to v. */
+static int add_path(struct direct_paths *p, int logical, int v, struct coll_sched *out,
+		    struct err *err)
+{
+	int n = p->dist[v];
+
+	for (int i = n - 1, at = v; i >= 0; i--) {
+		int a = last_arc(p, at), orbit = topo_action_orbit(p->orbits, a);
+
+		p->hops[i] = a;
+		p->load[orbit] += 1 / ((double)topo_action_size(p->orbits, orbit) *
+				       (double)topo_arc(p->t, a)->cap);
+		at = topo_arc(p->t, a)->src;
+	}
+	return coll_add_route(out, &(struct coll_arc_route){ logical, 1, p->hops, n }, err);
+}
+
+static int route_paths(const struct topo *t, struct coll_sched *out, struct err *err)
+{
+	const struct topo *all = coll_topo(out);
+	const struct topo_group *g = coll_group(out);
+	struct topo *copy = NULL;
+	struct direct_paths p;
+	int rc = paths_init(&p, t, g, err);
+
+	(void)(rc || (rc = topo_copy(t, &copy, err)) ||
+	       (rc = coll_set_physical(out, copy, COLL_ROUTING_EXPLICIT, 0, err)));
+	for (int u = 0; u < topo_n(t) && rc == 0; u++) {
+		int first, n = topo_out(all, u, &first);
+
+		topo_bfs(t, u, p.dist);
+		for (int a = first; topo_group_first(g, u) == u && a < first + n && !rc; a++) {
+			rc = add_path(&p, a, topo_arc(all, a)->dst, out, err);
+		}
+	}
+	paths_fini(&p);
+	return rc;
+}
+
+/* ---- in one step, all of it ---- */
+
+/* On the complete digraph, which has routes over t where a path each is enough; g is taken
+ * over. */
+static int make_at_once(const struct topo *t, struct topo_group *g, bool paths,
+			struct coll_sched **out, struct err *err)
 {
 	struct topo *all = NULL;
 	int rc = make_complete(t, &all, err);
@@ -215,6 +309,9 @@ static int make_at_once(const struct topo *t, struct topo_group *g, struct coll_
 		return rc;
 	}
 	rc = coll_set_group(*out, g, err);
+	if (rc == 0 && paths) {
+		rc = route_paths(t, *out, err);
+	}
 	for (int u = 0; u < topo_n(t) && rc == 0; u++) {
 		for (int a = 0; topo_group_first(g, u) == u && a < topo_m(all) && rc == 0; a++) {
 			rc = coll_add(*out, &(struct coll_xfer){ .arc = a, .origin = u,
@@ -225,29 +322,41 @@ static int make_at_once(const struct topo *t, struct topo_group *g, struct coll_
 	return rc ? rc : coll_finish(*out, err);
 }
 
-/* By all shortest paths, or where these are too many by one a dimension. */
-static int embed_direct(const struct coll_make_query *q, const struct coll_sched *all,
-			struct coll_made *one, struct err *err)
+/* By all shortest paths, or by one a pair where these are too many, or each message costs. g is
+ * taken over. */
+static int embed_direct(const struct coll_make_query *q, struct topo_group *g,
+			struct coll_sched **out, struct err *err)
 {
+	struct coll_sched *all = NULL;
+	struct topo_group *again = NULL;
 	struct topo *copy = NULL;
-	int rc = topo_copy(q->topo, &copy, err);
+	int rc = WEFT_ELIMIT;
 
-	if (rc || (rc = coll_embed(all, copy, COLL_ROUTING_MINIMAL_SPLIT, 0, &one->sched,
-				   err)) != WEFT_ELIMIT) {
+	if (q->cost->message_ns == 0) {
+		(void)((rc = topo_group_copy(g, &again, err)) ||
+		       (rc = make_at_once(q->topo, again, false, &all, err)) ||
+		       (rc = topo_copy(q->topo, &copy, err)) ||
+		       (rc = coll_embed(all, copy, COLL_ROUTING_MINIMAL_SPLIT, 0, out, err)));
+		coll_free(all);
+	}
+	if (rc != WEFT_ELIMIT) {
+		topo_group_free(g);
 		return rc;
 	}
 	err_clear(err);
-	rc = topo_copy(q->topo, &copy, err);
-	return rc ? rc : coll_embed(all, copy, COLL_ROUTING_DIMENSION_ORDER, 0, &one->sched, err);
+	rc = make_at_once(q->topo, g, true, out, err);
+	if (rc) {
+		coll_free(*out);
+		*out = NULL;
+	}
+	return rc;
 }
 
-/* Where nodes forward; one that is too large, or of which a rule of routes knows nothing, is
- * passed over. */
+/* Where nodes forward. */
 static int offer_direct(const struct coll_make_query *q, const struct coll_algorithm *self,
 			struct coll_made *best, struct err *err)
 {
 	struct coll_made one = { .algorithm = self, .is_physical = true };
-	struct coll_sched *all = NULL;
 	struct topo_group *g = NULL;
 	int64_t n = topo_n(q->topo), kept = n * (n - 1);
 	int rc;
@@ -260,18 +369,13 @@ static int offer_direct(const struct coll_make_query *q, const struct coll_algor
 		return rc;
 	}
 	kept *= g ? topo_group_orbits(g) : n;
-	if (check_size(q, kept, MAX_AUTO_DIRECT, NULL) ||
-	    min_direct_ns(q, g) >= (double)best->time_ns) {
+	rc = check_size(q, kept, MAX_AUTO_DIRECT, err);
+	if (rc || (best->sched && min_direct_ns(q, g) >= (double)best->time_ns)) {
 		topo_group_free(g);
-		return 0;
+		return rc;
 	}
-	if ((rc = make_at_once(q->topo, g, &all, err)) == 0) {
-		rc = embed_direct(q, all, &one, err);
-	}
-	coll_free(all);
-	if (rc) {
-		err_clear(err);
-		return 0;
+	if ((rc = embed_direct(q, g, &one.sched, err))) {
+		return rc;
 	}
 	coll_set_physical_name(one.sched, q->expr ? q->expr : "");
 	return make_offer(q, &one, best, err);
@@ -280,7 +384,16 @@ static int offer_direct(const struct coll_make_query *q, const struct coll_algor
 int make_by_one_shot(const struct coll_make_query *q, const struct coll_algorithm *self,
 		     struct coll_made *best, struct err *err)
 {
-	int rc = offer_by_links(q, self, best, err);
+	int links = offer_by_links(q, self, best, err), rc;
 
-	return rc ? rc : offer_direct(q, self, best, err);
+	if (links && links != WEFT_ELIMIT) {
+		return links;
+	}
+	rc = offer_direct(q, self, best, links ? NULL : err);
+	/* Where one of the two is too large, the other does. */
+	if (best->sched && (rc == WEFT_ELIMIT || (links && !rc))) {
+		err_clear(err);
+		return 0;
+	}
+	return links ? links : rc;
 }

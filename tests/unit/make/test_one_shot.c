@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include <math.h>
 
 #include "collective/bfb/bfb.h"
 #include "collective/make/make.h"
@@ -153,7 +154,7 @@ static void short_vectors(void **state)
 }
 
 /* Where nodes forward a single step is enough: over all shortest paths, as far as their number is
- * small, and by dimension beyond. */
+ * small, and over one beyond. */
 static void at_once(void **state)
 {
 	static const struct { const char *expr; enum coll_routing routing; int64_t ns; } rows[] = {
@@ -163,7 +164,8 @@ static void at_once(void **state)
 		{ "Hypercube(6)", COLL_ROUTING_MINIMAL_SPLIT, 2921 },
 		{ "Mesh(4,4)", COLL_ROUTING_MINIMAL_SPLIT, 2912 },
 		{ "Torus(3,3,3,3)", COLL_ROUTING_MINIMAL_SPLIT, 2118 },
-		{ "Torus(4,4,4,4)", COLL_ROUTING_DIMENSION_ORDER, 3823 },
+		{ "Torus(4,4,4,4)", COLL_ROUTING_EXPLICIT, 3782 },
+		{ "C(255,{1,16})", COLL_ROUTING_EXPLICIT, 6828 },
 	};
 	const struct coll_cost cost = {
 		.alpha_ns = 500, .hop_ns = 400, .forwards = true, .size_bytes = 32,
@@ -191,6 +193,96 @@ static void at_once(void **state)
 		coll_made_fini(&m);
 		topo_free(t);
 	}
+}
+
+/* What a step takes in which every rank sends its vector to each other over one route, by what
+ * these come to: each is a path, the shortest. */
+static double routes_ns(const struct coll_sched *s, const struct coll_cost *c)
+{
+	const struct topo *t = coll_physical(s), *all = coll_topo(s);
+	double vector = (double)c->size_bytes * 8e9 / (double)c->link_bps, most = 0;
+	int *load = x_new((size_t)topo_m(t), sizeof(*load));
+	int *first = x_new((size_t)topo_m(t), sizeof(*first));
+	int32_t *dist = x_alloc((size_t)topo_n(t), sizeof(*dist));
+
+	assert_int_equal(coll_n_arc_routes(s), topo_n(t) * (topo_n(t) - 1));
+	for (int64_t i = 0; i < 2 * coll_n_arc_routes(s); i++) {
+		struct coll_arc_route r = coll_arc_route(s, i % coll_n_arc_routes(s));
+		int at = topo_arc(all, r.arc)->src, fullest = 0;
+
+		topo_bfs(t, at, dist);
+		assert_int_equal(dist[topo_arc(all, r.arc)->dst], r.n);
+		for (int h = 0; h < r.n; h++) {
+			assert_int_equal(topo_arc(t, r.hops[h])->src, at);
+			at = topo_arc(t, r.hops[h])->dst;
+			load[r.hops[h]] += i < coll_n_arc_routes(s);
+			fullest = load[r.hops[h]] > fullest ? load[r.hops[h]] : fullest;
+		}
+		assert_int_equal(at, topo_arc(all, r.arc)->dst);
+		first[r.hops[0]] += i < coll_n_arc_routes(s);
+		if (i >= coll_n_arc_routes(s)) {
+			most = fmax(most, (double)c->hop_ns * r.n + vector * fullest +
+						  (double)c->message_ns * first[r.hops[0]]);
+		}
+	}
+	free(load);
+	free(first);
+	free(dist);
+	return (double)c->alpha_ns + most;
+}
+
+/* Where a message costs as such, or there are very many paths, over one: links carry nearly the
+ * same. */
+static void one_path_each(void **state)
+{
+	static const char *const exprs[] = {
+		"C(60,{1,7})", "Torus(5,8)", "Mesh(3,4)", "Kautz(2,3)", "Jellyfish(20,4,1)",
+	};
+	const struct coll_cost cost = {
+		.alpha_ns = 1500, .hop_ns = 100, .message_ns = 5, .forwards = true,
+		.size_bytes = 256, .link_bps = INT64_C(400000000000),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(exprs) / sizeof(exprs[0]); i++) {
+		struct topo *t = digraph(exprs[i]);
+		struct coll_made m = make(t, "one-shot", &cost);
+		struct coll_sched *all;
+		struct err err = { 0 };
+
+		assert_int_equal(m.report.steps, 1);
+		must(coll_unfold(m.sched, &all, &err), &err);
+		must(coll_verify(all, NULL, &err), &err);
+		replay(all);
+		assert_true(fabs(routes_ns(all, &cost) - (double)m.time_ns) <= 1);
+		coll_free(all);
+		coll_made_fini(&m);
+		topo_free(t);
+	}
+}
+
+/* Of a job, whose schedules are kept and so have less transfers, the one in a step fits where that
+ * over links does not. */
+static void too_large_by_links(void **state)
+{
+	struct topo *t = digraph("Mesh(4,25)");
+	struct coll_cost cost = { .alpha_ns = 100000, .hop_ns = 1, .forwards = true,
+				  .size_bytes = 8, .link_bps = INT64_C(400000000000) };
+	struct coll_make_query q =
+		coll_make_job(COLL_ALLREDUCE, coll_algorithm_find("one-shot", COLL_ALLREDUCE), t,
+			      &cost);
+	struct coll_made m;
+	struct err err = { 0 };
+
+	(void)state;
+	must(coll_make(&q, &m, &err), &err);
+	assert_int_equal(err.code, 0);
+	assert_int_equal(m.report.steps, 1);
+	coll_made_fini(&m);
+	cost.forwards = false;
+	cost.hop_ns = 0;
+	assert_int_equal(coll_make(&q, &m, &err), WEFT_ELIMIT);
+	topo_free(t);
 }
 
 /* Of random digraphs too; never where ranks pass on nothing. */
@@ -272,6 +364,7 @@ int main(void)
 		cmocka_unit_test(every_contribution), cmocka_unit_test(short_vectors),
 		cmocka_unit_test(trimmed), cmocka_unit_test(too_large),
 		cmocka_unit_test(at_once), cmocka_unit_test(at_once_anywhere),
+		cmocka_unit_test(one_path_each), cmocka_unit_test(too_large_by_links),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
