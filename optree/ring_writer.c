@@ -3,17 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/order.h"
 #include "optree/private.h"
 
-static int by_ends(const void *a, const void *b)
-{
-	const struct rwa_arc *x = a, *y = b;
-
-	if (x->src != y->src) {
-		return x->src < y->src ? -1 : 1;
-	}
-	return x->dst != y->dst ? (x->dst < y->dst ? -1 : 1) : (int)x->dir - (int)y->dir;
-}
+ORDER_BY(by_ends, struct rwa_arc, src, dst, dir)
 
 void ring_writer_add(struct ring_writer *w, int src, int dst, int dir)
 {

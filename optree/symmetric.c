@@ -7,6 +7,7 @@
  * ring. Widths (channels a class) and slots (steps a round) are chosen to
  * finish the round's data soonest.
  */
+#include "lib/base/order.h"
 #include "optree/private.h"
 
 #include <stdbool.h>
@@ -79,26 +80,7 @@ int optree_sym_class_of(const struct optree_sym *s, int len, int start)
 
 /* ---- from hops one by one ---- */
 
-static int by_round(const void *a, const void *b)
-{
-	const struct compose_record *x = a, *y = b;
-
-	if (x->round != y->round) {
-		return x->round < y->round ? -1 : 1;
-	}
-	if (x->dir != y->dir) {
-		return x->dir < y->dir ? -1 : 1;
-	}
-	if (x->len != y->len) {
-		return x->len < y->len ? -1 : 1;
-	}
-	if (x->hop.at != y->hop.at) {
-		return x->hop.at < y->hop.at ? -1 : 1;
-	}
-	return x->hop.dest != y->hop.dest
-		       ? (x->hop.dest < y->hop.dest ? -1 : 1)
-		       : x->hop.first - y->hop.first;
-}
+ORDER_BY(by_round, struct compose_record, round, dir, len, hop.at, hop.dest, hop.first)
 
 static void add_record(struct optree_sym *s, const struct compose_record *r,
 		       bool new_round, bool new_move, int level)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "optree/private.h"
 
 /* Arcs of the digraph: one for each node and distinct (dir, len). */
@@ -71,13 +72,7 @@ struct kind_end {
 	int32_t dst, kind;
 };
 
-static int by_end(const void *a, const void *b)
-{
-	const struct kind_end *x = a, *y = b;
-
-	return x->dst != y->dst ? (x->dst < y->dst ? -1 : 1)
-				: (x->kind > y->kind) - (x->kind < y->kind);
-}
+ORDER_BY(by_end, struct kind_end, dst, kind)
 
 /* Arcs are added in the digraph's own order, so their numbers are known. */
 static int make_topo(struct expansion *g, struct topo **out, struct err *err)

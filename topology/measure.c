@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "topology/private.h"
 
 int topo_max_degree(const struct topo *t)
@@ -191,18 +192,7 @@ struct topo_reversible {
 	int64_t cap;
 };
 
-static int compare_by_target(const void *a, const void *b)
-{
-	const struct topo_reversible *x = a, *y = b;
-
-	if (x->dst != y->dst) {
-		return x->dst < y->dst ? -1 : 1;
-	}
-	if (x->cap != y->cap) {
-		return x->cap < y->cap ? -1 : 1;
-	}
-	return (x->arc > y->arc) - (x->arc < y->arc);
-}
+ORDER_BY(compare_by_target, struct topo_reversible, dst, cap, arc)
 
 /* Do the arcs out of u, sorted by target and capacity, match those into u,
  * reversed? `room` holds the in-degree plus the out-degree; reverse[arc] is

@@ -17,6 +17,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
+#include "lib/base/order.h"
 #include "topology/private.h"
 
 /* Far above every limit, far below overflow. */
@@ -144,15 +145,7 @@ static int parse_numbers(struct topo_parser *p, struct topo_arg *v, int *n,
 	}
 }
 
-static int compare_args(const void *a, const void *b)
-{
-	const struct topo_arg *x = a, *y = b;
-
-	if (x->value != y->value) {
-		return x->value < y->value ? -1 : 1;
-	}
-	return x->col - y->col;
-}
+ORDER_BY(compare_args, struct topo_arg, value, col)
 
 /* A word, and the ')' after it. */
 static int parse_word(struct topo_parser *p, struct topo_call *call)

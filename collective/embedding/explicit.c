@@ -10,6 +10,7 @@
 
 #include "collective/embedding/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 
 int embed_read_routes(const char *text, size_t len, json_t **root, struct err *err)
 {
@@ -62,18 +63,7 @@ static int read_row(const struct embed_paths *p, json_t *v, size_t at, struct em
 	return 0;
 }
 
-static int by_ends(const void *pa, const void *pb)
-{
-	const struct embed_row *a = pa, *b = pb;
-
-	if (a->src != b->src) {
-		return a->src < b->src ? -1 : 1;
-	}
-	if (a->dst != b->dst) {
-		return a->dst < b->dst ? -1 : 1;
-	}
-	return a->at < b->at ? -1 : a->at > b->at;
-}
+ORDER_BY(by_ends, struct embed_row, src, dst, at)
 
 /* Marks the nodes of a path, each with an arc to the next. */
 static int mark_path(struct embed_paths *p, const struct embed_row *row, struct err *err)

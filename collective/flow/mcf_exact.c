@@ -25,6 +25,7 @@
 #include "collective/flow/private.h"
 #include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
+#include "lib/base/order.h"
 #include "lib/lp/exact.h"
 
 /* Rounded flows and prices are multiples of one over these powers of 2. */
@@ -282,12 +283,7 @@ static bool read_structure(struct exact_attempt *at)
 
 /* ---- the middle ---- */
 
-static int by_source(const void *a, const void *b)
-{
-	const struct unknown *x = a, *y = b;
-
-	return x->source != y->source ? x->source - y->source : x->arc - y->arc;
-}
+ORDER_BY(by_source, struct unknown, source, arc)
 
 /* What is read for it may be of no use. */
 #define CENTER_TINY 1e-2

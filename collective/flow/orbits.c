@@ -13,6 +13,7 @@
 
 #include "collective/flow/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "topology/symmetry/nauty_graph.h"
 
 void flow_orbits_fini(struct flow_orbits *o)
@@ -65,13 +66,7 @@ struct problem {
 	const struct flow_net *net;
 };
 
-static int by_value(const void *a, const void *b)
-{
-	const struct orbit_middle *x = a, *y = b;
-
-	return x->value != y->value ? (x->value < y->value ? -1 : 1)
-				    : (x->number > y->number) - (x->number < y->number);
-}
+ORDER_BY(by_value, struct orbit_middle, value, number)
 
 /* Sorts the middles from `first` on by value and drops the most frequent value, which is
  * returned; 0 when there are none. */

@@ -18,6 +18,7 @@
 #include "collective/make/private.h"
 #include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
+#include "lib/base/order.h"
 #include "lib/base/vec.h"
 
 /* Pieces of a chunk between groups, of which each of the links gets whole ones. */
@@ -318,15 +319,7 @@ struct link {
 	int32_t src, dst, place, arc;	/* groups, place of the rank that sends */
 };
 
-static int compare_links(const void *a, const void *b)
-{
-	const struct link *x = a, *y = b;
-
-	return x->src != y->src	      ? x->src - y->src
-	       : x->dst != y->dst     ? x->dst - y->dst
-	       : x->place != y->place ? x->place - y->place
-				      : x->arc - y->arc;
-}
+ORDER_BY(compare_links, struct link, src, dst, place, arc)
 
 /* Links between groups, in the order of the arcs that they are part of. */
 static int list_links(struct hierarchy *h)

@@ -15,6 +15,7 @@
 #include "collective/routing/private.h"
 #include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
+#include "lib/base/order.h"
 
 /* A route of this layer holds one arc while it asks for the other. */
 struct arc_wait {
@@ -131,18 +132,7 @@ static int check_rate(const struct routes_check *c, struct err *err)
 
 /* ---- layers ---- */
 
-static int by_wait(const void *a, const void *b)
-{
-	const struct arc_wait *x = a, *y = b;
-
-	if (x->layer != y->layer) {
-		return x->layer < y->layer ? -1 : 1;
-	}
-	if (x->from != y->from) {
-		return x->from < y->from ? -1 : 1;
-	}
-	return (x->to > y->to) - (x->to < y->to);
-}
+ORDER_BY(by_wait, struct arc_wait, layer, from, to)
 
 /* Sorts the waits by layer; each stays once. */
 static void keep_distinct(struct routes_check *c)

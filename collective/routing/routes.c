@@ -11,6 +11,7 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
+#include "lib/base/order.h"
 #include "lib/base/vec.h"
 
 /* The routes of a schedule that are being gathered, pair by pair. The three
@@ -38,21 +39,7 @@ void coll_routes_fini(struct coll_routes *r)
 	memset(r, 0, sizeof(*r));
 }
 
-static int by_pair(const void *a, const void *b)
-{
-	const struct coll_xfer *x = a, *y = b;
-
-	if (x->origin != y->origin) {
-		return x->origin < y->origin ? -1 : 1;
-	}
-	if (x->dest != y->dest) {
-		return x->dest < y->dest ? -1 : 1;
-	}
-	if (x->step != y->step) {
-		return x->step < y->step ? -1 : 1;
-	}
-	return x->arc - y->arc;
-}
+ORDER_BY(by_pair, struct coll_xfer, origin, dest, step, arc)
 
 static int by_number(const void *a, const void *b)
 {

@@ -13,6 +13,7 @@
 
 #include "collective/schedule/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 
 static const char *const routing_names[COLL_ROUTINGS] = {
 	[COLL_ROUTING_MINIMAL_SPLIT] = "minimal-split",
@@ -219,15 +220,7 @@ int coll_add_route(struct coll_sched *s, const struct coll_arc_route *r, struct 
 	return 0;
 }
 
-static int by_arc(const void *pa, const void *pb)
-{
-	const struct coll_path *a = pa, *b = pb;
-
-	if (a->arc != b->arc) {
-		return a->arc < b->arc ? -1 : 1;
-	}
-	return a->first < b->first ? -1 : a->first > b->first;
-}
+ORDER_BY(by_arc, struct coll_path, arc, first)
 
 /* By arc; mostly they come so. */
 static void sort_routes(struct coll_embedding *e)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "collective/schedule/private.h"
+#include "lib/base/order.h"
 
 struct coll_tightening {
 	const struct coll_sched *s;
@@ -42,21 +43,7 @@ static int64_t *load_of(const struct coll_tightening *o, int step, int arc)
 			(size_t)coll_orbit(o->s->action, arc)];
 }
 
-static int by_shard(const void *pa, const void *pb)
-{
-	const struct coll_xfer *a = pa, *b = pb;
-
-	if (a->origin != b->origin) {
-		return a->origin < b->origin ? -1 : 1;
-	}
-	if (a->step != b->step) {
-		return a->step < b->step ? -1 : 1;
-	}
-	if (a->arc != b->arc) {
-		return a->arc < b->arc ? -1 : 1;
-	}
-	return (a->first > b->first) - (a->first < b->first);
-}
+ORDER_BY(by_shard, struct coll_xfer, origin, step, arc, first)
 
 /* The sum of the fullest arcs; sets them too. */
 static int64_t find_tops(struct coll_tightening *o)

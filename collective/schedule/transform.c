@@ -14,6 +14,7 @@
 #include "collective/schedule/private.h"
 #include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
+#include "lib/base/order.h"
 
 int coll_new_like(const struct coll_sched *s, enum coll_kind kind, struct topo *graph, int chunks,
 		  struct coll_sched **out, struct err *err)
@@ -355,18 +356,7 @@ struct coll_moved_arc {
 	int32_t old;
 };
 
-static int by_ends(const void *a, const void *b)
-{
-	const struct coll_moved_arc *x = a, *y = b;
-
-	if (x->arc.src != y->arc.src) {
-		return x->arc.src - y->arc.src;
-	}
-	if (x->arc.dst != y->arc.dst) {
-		return x->arc.dst - y->arc.dst;
-	}
-	return x->old - y->old;
-}
+ORDER_BY(by_ends, struct coll_moved_arc, arc.src, arc.dst, old)
 
 /* The digraph, and forth[a], what arc a is in it. Arcs are listed in the order
  * that they end up in. */

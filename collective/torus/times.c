@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "collective/torus/net.h"
+#include "lib/base/order.h"
 
 enum torus_phase { REDUCING, EXCHANGING, GATHERING };
 
@@ -111,12 +112,7 @@ static void add_collective(struct torus_clock *k, int number)
 	}
 }
 
-static int by_step(const void *pa, const void *pb)
-{
-	const struct torus_event *a = pa, *b = pb;
-
-	return a->step != b->step ? (a->step < b->step ? -1 : 1) : a->dimension - b->dimension;
-}
+ORDER_BY(by_step, struct torus_event, step, dimension)
 
 /* ---- messages ---- */
 

@@ -5,6 +5,7 @@
 #include "collective/tree/forest.h"
 #include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
+#include "lib/base/order.h"
 
 void coll_forest_init(struct coll_forest *f)
 {
@@ -84,15 +85,7 @@ static void renumber(struct coll_forest *f, const int32_t *place)
 	}
 }
 
-static int by_arc(const void *pa, const void *pb)
-{
-	const struct coll_forest_route *a = pa, *b = pb;
-
-	if (a->arc != b->arc) {
-		return a->arc < b->arc ? -1 : 1;
-	}
-	return a->first < b->first ? -1 : a->first > b->first;
-}
+ORDER_BY(by_arc, struct coll_forest_route, arc, first)
 
 static void join_routes(struct coll_forest *f, const struct coll_forest *g)
 {

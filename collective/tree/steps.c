@@ -9,6 +9,7 @@
 #include "collective/tree/scatter.h"
 #include "lib/base/alloc.h"
 #include "lib/base/heap.h"
+#include "lib/base/order.h"
 
 #define KEY_UNIT 1024	/* of keys, in a chunk over a unit of capacity */
 
@@ -55,15 +56,7 @@ struct tree_due {
 	int64_t n;
 };
 
-static int by_arc(const void *pa, const void *pb)
-{
-	const struct tree_due *a = pa, *b = pb;
-
-	if (a->arc != b->arc) {
-		return a->arc < b->arc ? -1 : 1;
-	}
-	return a->step < b->step ? -1 : a->step > b->step;
-}
+ORDER_BY(by_arc, struct tree_due, arc, step)
 
 /* due[s]: the largest, over the arcs, of what has to cross it up to step s, a
  * unit of its capacity. */

@@ -10,6 +10,7 @@
 
 #include "collective/workload/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 
 int drop_gaps(struct topo **t, const struct workload_gap *gaps, size_t n, struct err *err)
 {
@@ -51,21 +52,9 @@ struct rail_gap {
 	int rail, again;	/* so many of that rail are the same */
 };
 
-static int by_rail(const void *a, const void *b)
-{
-	const struct rail_gap *x = a, *y = b;
+ORDER_BY(by_rail, struct rail_gap, rail, at.from, at.to)
 
-	return x->rail != y->rail ? x->rail - y->rail :
-	       x->at.from != y->at.from ? x->at.from - y->at.from : x->at.to - y->at.to;
-}
-
-static int by_place(const void *a, const void *b)
-{
-	const struct rail_gap *x = a, *y = b;
-
-	return x->at.from != y->at.from ? x->at.from - y->at.from :
-	       x->at.to != y->at.to ? x->at.to - y->at.to : x->again - y->again;
-}
+ORDER_BY(by_place, struct rail_gap, at.from, at.to, again)
 
 /* Those of the light between two ranks of one rail; rail: the room of one. */
 static size_t rail_gaps(const struct workload *w, const struct workload_light *l, uint32_t axes,

@@ -15,6 +15,7 @@
 #include "controller/apply/private.h"
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
+#include "lib/base/order.h"
 #include "lib/base/vec.h"
 
 /* Memory behind one plan base. Programs are borrowed from devices and open
@@ -212,12 +213,7 @@ static void copy_losses(const struct device *d, struct plan_light *out)
 	out->n_losses = kept;
 }
 
-static int by_input(const void *a, const void *b)
-{
-	const struct plan_known_power *x = a, *y = b;
-
-	return (x->in > y->in) - (x->in < y->in);
-}
+ORDER_BY(by_input, struct plan_known_power, in)
 
 /* Only while the reading is young: lasers are switched off and on, fibres are
  * pulled. */

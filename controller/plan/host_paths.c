@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 
 uint32_t plan_host_address(int host, int which)
 {
@@ -27,15 +28,7 @@ uint32_t plan_host_address(int host, int which)
 
 /* ---- arcs ---- */
 
-static int by_ports(const void *a, const void *b)
-{
-	const struct plan_arc *x = a, *y = b;
-
-	if (x->tx_port != y->tx_port) {
-		return x->tx_port < y->tx_port ? -1 : 1;
-	}
-	return (x->rx_port > y->rx_port) - (x->rx_port < y->rx_port);
-}
+ORDER_BY(by_ports, struct plan_arc, tx_port, rx_port)
 
 void plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n)
 {
@@ -193,12 +186,7 @@ static struct plan_host_path path_to(const struct model_fabric *f, const struct 
 					arcs[arc].tx_port, arcs[arc].rx_port };
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct plan_host_path *x = a, *y = b;
-
-	return x->to_address != y->to_address ? x->to_address - y->to_address : x->to - y->to;
-}
+ORDER_BY(by_address, struct plan_host_path, to_address, to)
 
 void plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs,
 		     int host, struct plan_host_path **paths, int *n)

@@ -13,6 +13,7 @@
 #include "collective/flow/flow.h"
 #include "controller/plan/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "lib/output/layout_table.h"
 #include "lib/base/number/rat.h"
 
@@ -492,19 +493,9 @@ static bool wants_adds(const struct plan_device *d)
 	return i == d->n_add;
 }
 
-static int by_in(const void *a, const void *b)
-{
-	const struct optics_xc *x = a, *y = b;
+ORDER_BY(by_in, struct optics_xc, in)
 
-	return x->in != y->in ? (x->in < y->in ? -1 : 1) : 0;
-}
-
-static int by_out(const void *a, const void *b)
-{
-	const struct optics_xc *x = a, *y = b;
-
-	return x->out != y->out ? (x->out < y->out ? -1 : 1) : 0;
-}
+ORDER_BY(by_out, struct optics_xc, out)
 
 /* No port has two. */
 static bool is_matching(const struct optics_xc *v, int n)

@@ -15,6 +15,7 @@
 #include "controller/plan/private.h"
 #include "lib/base/alloc.h"
 #include "lib/base/number/units.h"
+#include "lib/base/order.h"
 #include "lib/base/vec.h"
 
 #define MAX_HOPS 4096		/* light that runs in a circle ends here */
@@ -289,13 +290,7 @@ static void set_floor(struct room *r, int64_t keep_ppm)
 	r->floor = (int64_t)((x + MODEL_PPM - 1) / MODEL_PPM);
 }
 
-static int by_hosts(const void *a, const void *b)
-{
-	const struct stage_pair *p = a, *q = b;
-
-	return p->from != q->from ? (p->from > q->from) - (p->from < q->from) :
-				    (p->to > q->to) - (p->to < q->to);
-}
+ORDER_BY(by_hosts, struct stage_pair, from, to)
 
 /* One of each. */
 static void sort_pairs(struct stage_work *w)

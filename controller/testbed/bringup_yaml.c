@@ -13,6 +13,7 @@
 
 #include "controller/testbed/bringup_private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 
 /* ", KEY: 1.500dB". mdb is not negative. */
 static void put_db(struct buf *out, const char *key, int32_t mdb)
@@ -92,14 +93,7 @@ static struct bringup_place place_of(const struct bringup *b, int port, bool rx)
 	return bringup_written(h, rx);
 }
 
-static int by_place(const void *a, const void *b)
-{
-	const struct host_fibre *x = a, *y = b;
-
-	return x->rx != y->rx ? x->rx - y->rx :
-	       x->at.device != y->at.device ? x->at.device - y->at.device :
-	       x->at.port != y->at.port ? x->at.port - y->at.port : x->port - y->port;
-}
+ORDER_BY(by_place, struct host_fibre, rx, at.device, at.port, port)
 
 /* Transmit fibres first, then receive fibres, each in the order of the devices' ports: so they
  * follow one another however hosts are spread over switches. */

@@ -20,6 +20,7 @@
 #include "controller/testbed/testbed.h"
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
+#include "lib/base/order.h"
 
 #define NS_PER_MS 1000000
 #define PING_ROUNDS 3
@@ -228,18 +229,7 @@ static void send_and_listen(struct testbed_prober *p, int64_t duration_ms, int64
 	} while (next < end && !(stop && *stop));
 }
 
-static int by_ends(const void *a, const void *b)
-{
-	const struct testbed_heard *x = a, *y = b;
-
-	if (x->from != y->from) {
-		return x->from < y->from ? -1 : 1;
-	}
-	if (x->to != y->to) {
-		return x->to < y->to ? -1 : 1;
-	}
-	return (int)x->at_tx - (int)y->at_tx;
-}
+ORDER_BY(by_ends, struct testbed_heard, from, to, at_tx)
 
 void testbed_probe(struct testbed_prober *p, int64_t duration_ms, int64_t interval_ms,
 		   int patience_ms, const volatile bool *stop, struct testbed_probe *out)

@@ -18,6 +18,7 @@
 
 #include "drivers/host/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "lib/base/vec.h"
 
 #define WHOLE 32	/* bits of an address */
@@ -134,15 +135,7 @@ static int on_address(struct nl_msg *msg, void *arg)
 
 /* The same destination over another link is another neighbour, but the same
  * route: routes are compared with ifindex 0. */
-static int by_key(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->ifindex != y->ifindex) {
-		return x->ifindex < y->ifindex ? -1 : 1;
-	}
-	return (x->dst > y->dst) - (x->dst < y->dst);
-}
+ORDER_BY(by_key, struct entry, ifindex, dst)
 
 static int read_table(struct host_net *net, int type, const void *head, size_t size,
 		      nl_recvmsg_msg_cb_t fn, struct table *t, struct err *err)
@@ -255,12 +248,7 @@ static struct entry key_of(const struct route_kind *k, const struct entry *e)
 			       .ifindex = k->by_link ? e->ifindex : 0 };
 }
 
-static int by_dst(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	return (x->dst > y->dst) - (x->dst < y->dst);
-}
+ORDER_BY(by_dst, struct entry, dst)
 
 static struct entry *find(const struct route_kind *k, struct table *want, const struct entry *e)
 {

@@ -27,6 +27,7 @@
 
 #include "drivers/host/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "lib/base/vec.h"
 
 /* What one reply or event adds to. */
@@ -105,12 +106,7 @@ static int on_link(struct nl_msg *msg, void *arg)
 	return NL_OK;
 }
 
-static int by_ifindex(const void *a, const void *b)
-{
-	const struct host_link *x = a, *y = b;
-
-	return (x->ifindex > y->ifindex) - (x->ifindex < y->ifindex);
-}
+ORDER_BY(by_ifindex, struct host_link, ifindex)
 
 int host_links(struct host_net *net, struct host_link **links, int *n, struct err *err)
 {

@@ -23,6 +23,7 @@
 
 #include "drivers/host/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "lib/base/vec.h"
 
 #define INGRESS 0xffff0000u	/* handle ffff:0 */
@@ -120,15 +121,7 @@ static int target(struct rtnl_cls *cls)
 	return (int)rtnl_mirred_get_ifindex(act);
 }
 
-static int by_order(const void *a, const void *b)
-{
-	const struct host_redirect *x = a, *y = b;
-
-	if (x->prio != y->prio) {
-		return x->prio < y->prio ? -1 : 1;
-	}
-	return (x->handle > y->handle) - (x->handle < y->handle);
-}
+ORDER_BY(by_order, struct host_redirect, prio, handle)
 
 int host_redirects(struct host_net *net, int from, struct host_redirect **v,
 		   int *n, struct err *err)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/order.h"
 #include "optree/grouped/grouped.h"
 
 /* A lightpath, to be sorted by direction, slot, colour and first link. */
@@ -219,14 +220,7 @@ static int check_owned(struct replay *v, struct err *err)
 
 /* ---- light ---- */
 
-static int by_colour(const void *a, const void *b)
-{
-	const struct lit *x = a, *y = b;
-
-	return x->dir != y->dir ? x->dir - y->dir
-	     : x->slot != y->slot ? x->slot - y->slot
-	     : x->first != y->first ? x->first - y->first : x->link - y->link;
-}
+ORDER_BY(by_colour, struct lit, dir, slot, first, link)
 
 /* Of those that begin with the same colour each starts behind the one before,
  * around the ring; those that begin with another are behind its colours. */

@@ -11,6 +11,7 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
+#include "lib/base/order.h"
 #include "optree/grouped/grouped.h"
 
 void grouped_fini(struct optree_groups *g)
@@ -275,13 +276,7 @@ static int rounds_of(const struct grouped_level *l)
 	return ((lacks + 1) / 2 + l->jump - 1) / l->jump;
 }
 
-static int by_round(const void *a, const void *b)
-{
-	const struct gap_hop *x = a, *y = b;
-
-	return x->round != y->round ? x->round - y->round
-	     : x->at != y->at ? x->at - y->at : x->dir - y->dir;
-}
+ORDER_BY(by_round, struct gap_hop, round, at, dir)
 
 static void make_program(const struct optree_groups *g, int gap, int parity, struct gap_program *to)
 {

@@ -13,6 +13,7 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
+#include "lib/base/order.h"
 #include "optree/grouped/grouped.h"
 
 #define BUILD_MAX 16		/* shapes built */
@@ -344,12 +345,7 @@ static int try_shape(struct group_search *s, int k, bool careful, struct optree_
 	return rc == WEFT_ELIMIT ? 0 : rc;
 }
 
-static int by_estimate(const void *a, const void *b)
-{
-	const struct grouped_shape *x = a, *y = b;
-
-	return (x->estimate_ns > y->estimate_ns) - (x->estimate_ns < y->estimate_ns);
-}
+ORDER_BY(by_estimate, struct grouped_shape, estimate_ns)
 
 /* All quickly, and the fastest of them once more with care. */
 static int build_all(struct group_search *s, struct optree_groups *out, struct err *err)

@@ -8,6 +8,7 @@
 
 #include "chakra/chakra.pb-c.h"
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "lib/base/vec.h"
 #include "runtime/lower/chakra.h"
 
@@ -49,15 +50,7 @@ static int by_message(const void *a, const void *b)
 }
 
 /* Receives by what they bring, the earliest first. */
-static int by_shard(const void *a, const void *b)
-{
-	const struct chakra_part *p = a, *q = b;
-
-	if (p->shard != q->shard) {
-		return p->shard < q->shard ? -1 : 1;
-	}
-	return p->node < q->node ? -1 : p->node > q->node;
-}
+ORDER_BY(by_shard, struct chakra_part, shard, node)
 
 static int take_parts(struct chakra_writer *w, struct err *err)
 {

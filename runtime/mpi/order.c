@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/base/map.h"
+#include "lib/base/order.h"
 #include "runtime/mpi/private.h"
 
 struct mpi_leaving {
@@ -10,13 +11,7 @@ struct mpi_leaving {
 	int32_t send;
 };
 
-static int by_leave(const void *a, const void *b)
-{
-	const struct mpi_leaving *x = a, *y = b;
-
-	return x->leave != y->leave ? (x->leave > y->leave) - (x->leave < y->leave)
-				    : (x->send > y->send) - (x->send < y->send);
-}
+ORDER_BY(by_leave, struct mpi_leaving, leave, send)
 
 static void count_receives(const struct rank_program *p, int64_t *step_end)
 {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "runtime/msccl/build.h"
 
 /* ---- groups of peers ---- */
@@ -91,15 +92,7 @@ static int cmp_bond(const void *a, const void *b)
 	return p->send < q->send ? -1 : p->send > q->send;
 }
 
-static int cmp_peers(const void *a, const void *b)
-{
-	const struct msccl_bond *p = a, *q = b;
-
-	if (p->recv != q->recv) {
-		return p->recv < q->recv ? -1 : 1;
-	}
-	return p->send < q->send ? -1 : p->send > q->send;
-}
+ORDER_BY(cmp_peers, struct msccl_bond, recv, send)
 
 static void take_bond(struct msccl_build *b, const struct msccl_bond *x)
 {

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "lib/lp/colgen.h"
 #include "rwa/mesh/private.h"
 
@@ -65,18 +66,7 @@ struct configs {
 	struct { double key; int32_t pair; } *order;
 };
 
-static int by_ends(const void *a, const void *b)
-{
-	const struct wanted *x = a, *y = b;
-
-	if (x->src != y->src) {
-		return x->src < y->src ? -1 : 1;
-	}
-	if (x->dst != y->dst) {
-		return x->dst < y->dst ? -1 : 1;
-	}
-	return x->demand < y->demand ? -1 : x->demand > y->demand;
-}
+ORDER_BY(by_ends, struct wanted, src, dst, demand)
 
 static void list_pairs(struct configs *s)
 {

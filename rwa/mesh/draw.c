@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/order.h"
 #include "lib/output/canvas.h"
 #include "rwa/mesh/private.h"
 
@@ -90,13 +91,7 @@ static void count_rows(struct rwa_picture *p)
 	}
 }
 
-static int by_arc(const void *a, const void *b)
-{
-	const struct fibre_row *x = a, *y = b;
-
-	return x->arc != y->arc ? (x->arc < y->arc ? -1 : 1)
-		: (x->fibre > y->fibre) - (x->fibre < y->fibre);
-}
+ORDER_BY(by_arc, struct fibre_row, arc, fibre)
 
 static int by_use(const void *a, const void *b)
 {

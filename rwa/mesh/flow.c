@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "rwa/mesh/private.h"
 
 #define PRICE_SCALE 5000	/* the largest integer price */
@@ -98,18 +99,7 @@ static void shortest(struct flow_state *s, int32_t source, double floor_price)
 /* ---- the pairs ---- */
 
 /* By source, kind and destination. */
-static int by_pair(const void *a, const void *b)
-{
-	const struct rwa_mesh_demand *x = a, *y = b;
-
-	if (x->src != y->src) {
-		return x->src < y->src ? -1 : 1;
-	}
-	if (x->protect != y->protect) {
-		return x->protect - y->protect;
-	}
-	return x->dst < y->dst ? -1 : x->dst > y->dst;
-}
+ORDER_BY(by_pair, struct rwa_mesh_demand, src, protect, dst)
 
 /* Demands of the same ends become one pair. */
 static void make_pairs(struct flow_state *s)

@@ -15,6 +15,7 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/map.h"
+#include "lib/base/order.h"
 #include "lib/conf/conf.h"
 #include "rwa/mesh/private.h"
 
@@ -811,15 +812,7 @@ static bool read_lightpath(struct input *in, const struct input_entry *e)
 }
 
 /* Those of one demand as in the file. */
-static int by_demand(const void *a, const void *b)
-{
-	const struct named_path *x = a, *y = b;
-
-	if (x->path.demand != y->path.demand) {
-		return x->path.demand < y->path.demand ? -1 : 1;
-	}
-	return x->path.first < y->path.first ? -1 : x->path.first > y->path.first;
-}
+ORDER_BY(by_demand, struct named_path, path.demand, path.first)
 
 static bool read_assignment(struct input *in, const struct conf_node *root)
 {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "rwa/mesh/private.h"
 
 /* What is matched, and where the lightpaths go. */
@@ -45,15 +46,7 @@ struct of_demand {		/* paths of one demand */
 	int32_t demand, path;
 };
 
-static int by_demand(const void *a, const void *b)
-{
-	const struct of_demand *x = a, *y = b;
-
-	if (x->demand != y->demand) {
-		return x->demand < y->demand ? -1 : 1;
-	}
-	return x->path < y->path ? -1 : x->path > y->path;
-}
+ORDER_BY(by_demand, struct of_demand, demand, path)
 
 /* All paths by demand, those of one in their order. */
 static struct of_demand *sorted(const struct rwa_assignment *a)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "lib/graph/graph.h"
 #include "rwa/mesh/private.h"
 
@@ -194,12 +195,7 @@ struct demand_loss {
 	int64_t count;
 };
 
-static int by_loss(const void *a, const void *b)
-{
-	const struct demand_loss *x = a, *y = b;
-
-	return x->loss < y->loss ? -1 : x->loss > y->loss;
-}
+ORDER_BY(by_loss, struct demand_loss, loss)
 
 /* Of as many lightpaths one at least loses this much: the least losses of all
  * demands, the shortest first. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/order.h"
 #include "rwa/mesh/private.h"
 
 #define CALM_LEAST 5000		/* without progress, before a new scale */
@@ -290,15 +291,7 @@ int64_t search_run(struct mesh_search *s, int64_t target, int64_t effort,
 }
 
 /* By demand, halves of a pair next to each other as they were stored. */
-static int by_demand(const void *a, const void *b)
-{
-	const struct rwa_path *x = a, *y = b;
-
-	if (x->demand != y->demand) {
-		return x->demand < y->demand ? -1 : 1;
-	}
-	return x->first < y->first ? -1 : x->first > y->first;
-}
+ORDER_BY(by_demand, struct rwa_path, demand, first)
 
 void search_best(const struct mesh_search *s, struct rwa_assignment *out)
 {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "rwa/mesh/private.h"
 
 bool mesh_tunes(const struct rwa_mesh *m, int32_t node, int32_t channel)
@@ -70,12 +71,7 @@ static void add_block_slots(const struct rwa_mesh *m, const struct rwa_mesh_bloc
 	}
 }
 
-static int by_channel(const void *a, const void *b)
-{
-	const struct rwa_hop *x = a, *y = b;
-
-	return x->channel < y->channel ? -1 : x->channel > y->channel;
-}
+ORDER_BY(by_channel, struct rwa_hop, channel)
 
 void mesh_used_slots(const struct rwa_mesh *m, struct mesh_slots *out)
 {

@@ -9,6 +9,7 @@
  * node mostly refutes a wrong one. Arcs are compared by source, capacity and
  * latency, so parallel arcs are matched as multisets.
  */
+#include "lib/base/order.h"
 #include "topology/private.h"
 
 #include <stdint.h>
@@ -26,21 +27,7 @@ struct topo_arc_end {
 	int64_t cap, latency_ns, cost;
 };
 
-static int cmp_end(const void *pa, const void *pb)
-{
-	const struct topo_arc_end *a = pa, *b = pb;
-
-	if (a->src != b->src) {
-		return a->src < b->src ? -1 : 1;
-	}
-	if (a->cap != b->cap) {
-		return a->cap < b->cap ? -1 : 1;
-	}
-	if (a->latency_ns != b->latency_ns) {
-		return a->latency_ns < b->latency_ns ? -1 : 1;
-	}
-	return a->cost < b->cost ? -1 : a->cost > b->cost;
-}
+ORDER_BY(cmp_end, struct topo_arc_end, src, cap, latency_ns, cost)
 
 static bool same_end(const struct topo_arc_end *a, const struct topo_arc_end *b)
 {

@@ -17,6 +17,7 @@
 
 #include "collective/schedule/simulation/simulate.h"
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 
 #define MAX_TIME_NS 9.2e18	/* below 2^63, after rounding too */
 
@@ -368,13 +369,7 @@ static int check(const struct coll_sched *s, const struct coll_sim_options *o, s
 	return o->asynchronous ? coll_refuse_switches(s, "asynchronous simulation", err) : 0;
 }
 
-static int compare_in_limits(const void *pa, const void *pb)
-{
-	const struct sim_limit_arcs *a = pa, *b = pb;
-
-	return a->orbit != b->orbit ? (a->orbit > b->orbit) - (a->orbit < b->orbit)
-				    : (a->limit > b->limit) - (a->limit < b->limit);
-}
+ORDER_BY(compare_in_limits, struct sim_limit_arcs, orbit, limit)
 
 /* How many arcs of each orbit are in each limit. */
 static void index_limits(struct sim_run *r)

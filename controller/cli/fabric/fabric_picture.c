@@ -18,6 +18,7 @@
 
 #include <jansson.h>
 
+#include "lib/base/order.h"
 #include "lib/output/canvas.h"
 
 #define MOST_CARDS 12
@@ -349,15 +350,7 @@ static void add_line(struct fabric_card *k, int in, int out, int job, enum circu
 	vec_push(&k->lines, line);
 }
 
-static int compare_lines(const void *a, const void *b)
-{
-	const struct circuit_line *x = a, *y = b;
-
-	return x->mark != y->mark ? (x->mark < y->mark ? -1 : 1)
-	     : x->a != y->a	  ? (x->a < y->a ? -1 : 1)
-	     : x->b != y->b	  ? (x->b < y->b ? -1 : 1)
-				  : (x->job > y->job) - (x->job < y->job);
-}
+ORDER_BY(compare_lines, struct circuit_line, mark, a, b, job)
 
 /* Those of the jobs, and what is there or goes without being of one. */
 static void find_lines(struct fabric_card *k)

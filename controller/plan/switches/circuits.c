@@ -23,6 +23,7 @@
 
 #include "controller/plan/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 #include "lib/base/vec.h"
 #include "lib/graph/graph.h"
 
@@ -1072,18 +1073,7 @@ static int check_both_paths(const struct circuit_work *w, struct err *err)
 	return 0;
 }
 
-static int by_device_and_port(const void *a, const void *b)
-{
-	const struct plan_circuit *x = a, *y = b;
-
-	if (x->device != y->device) {
-		return x->device - y->device;
-	}
-	if (x->xc.in != y->xc.in) {
-		return x->xc.in - y->xc.in;
-	}
-	return x->arc - y->arc;
-}
+ORDER_BY(by_device_and_port, struct plan_circuit, device, xc.in, arc)
 
 static void work_init(struct circuit_work *w)
 {

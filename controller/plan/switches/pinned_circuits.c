@@ -10,6 +10,7 @@
 
 #include "controller/plan/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 
 static int by_port(const void *a, const void *b)
 {
@@ -76,15 +77,7 @@ struct plan_circuit plan_link_circuit(const struct plan_ctx *ctx, const struct m
 	return c;
 }
 
-static int by_device_and_port(const void *a, const void *b)
-{
-	const struct plan_circuit *x = a, *y = b;
-
-	if (x->device != y->device) {
-		return x->device - y->device;
-	}
-	return x->xc.in != y->xc.in ? x->xc.in - y->xc.in : x->arc - y->arc;
-}
+ORDER_BY(by_device_and_port, struct plan_circuit, device, xc.in, arc)
 
 void plan_sort_circuits(struct plan_job *pj)
 {

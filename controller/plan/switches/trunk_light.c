@@ -18,6 +18,7 @@
 
 #include "controller/plan/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/order.h"
 
 /* ---- what is lit already ---- */
 
@@ -378,13 +379,7 @@ static int circuits_of(struct trunk_network *w, const struct trunk_lightpath *p,
 	return n;
 }
 
-static int by_device_and_port(const void *a, const void *b)
-{
-	const struct plan_circuit *x = a, *y = b;
-
-	return x->device != y->device ? x->device - y->device
-				      : x->xc.in - y->xc.in;
-}
+ORDER_BY(by_device_and_port, struct plan_circuit, device, xc.in)
 
 /* Circuits that would light the backups of all jobs. */
 static void list_backups(struct trunk_network *w)
