@@ -41,4 +41,8 @@ int coll_bound(const struct topo *t, const struct topo_group *g, enum coll_kind 
  * WEFT_ELIMIT as above. O(m). */
 int coll_cut_arcs(const struct topo *t, struct graph_arc *arcs, int64_t *unit, struct err *err);
 
+/* The least T_B by what a node must take in or send out, in M/B, whatever the arcs: that of ranks
+ * of which none has less links than another, and no cut is narrower. */
+void coll_node_bound(enum coll_kind kind, const struct topo *t, mpq_t bound);
+
 #endif

@@ -61,9 +61,6 @@ int coll_new_flat(const struct coll_sched *s, enum coll_kind kind, struct coll_s
 /* WEFT_EUNSUPPORTED for `what`, such as "reversing", when s is embedded. */
 int coll_refuse_embedded(const struct coll_sched *s, const char *what, struct err *err);
 
-/* The least T_B by what a node must take in or send out, whatever the arcs, in M/B. */
-void coll_node_bound(enum coll_kind kind, const struct topo *t, mpq_t bound);
-
 /* Messages may pass through other nodes: they have routes, or ranks forward. O(1). */
 bool coll_may_route(const struct coll_sched *s, const struct coll_cost *c);
 /* The most hops from where data starts to a rank that wants it, from such a node; and the fewest

@@ -147,9 +147,10 @@ void cli_out_schedule(struct out *o, const struct coll_sched *s);
 /* coll_verify(), with the best bound of an all-to-all (coll_raise_bound). */
 int cli_replay(const struct coll_sched *s, struct coll_report *r, struct err *err);
 /* What coll_verify() measured: transfers, chunk_hops, bandwidth_factor and
- * bandwidth_bound (T_B in units of M/B, as fractions "p/q"),
- * bandwidth_optimal. */
-void cli_out_replay(struct out *o, const struct coll_report *r);
+ * bandwidth_bound (T_B in units of M/B, as fractions "p/q"), uneven_loss where ranks or cuts have
+ * less links than others, bandwidth_optimal. */
+void cli_out_replay(const struct cli *c, struct out *o, const struct coll_sched *s,
+		    const struct coll_report *r);
 /* --collective; *kind stays without it. */
 int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err);
 /* Whether --forward says that ranks pass on messages, or that they do not; neither without it.

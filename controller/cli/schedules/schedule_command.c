@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "collective/make/make.h"
+#include "collective/schedule/cut_bound.h"
 #include "collective/tree/tree.h"
 #include "controller/cli/core/private.h"
 #include "controller/cli/schedules/programs.h"
@@ -62,12 +63,32 @@ int cli_replay(const struct coll_sched *s, struct coll_report *r, struct err *er
 	return rc;
 }
 
-void cli_out_replay(struct out *o, const struct coll_report *r)
+/* By how much the bound is more than it is where all ranks have the links of the one with the
+ * most. */
+static void out_uneven_loss(const struct cli *c, struct out *o, const struct coll_sched *s,
+			    const struct coll_report *r)
+{
+	enum coll_kind kind = coll_kind_of(s);
+	mpq_t even;
+
+	mpq_init(even);
+	coll_node_bound(kind, coll_physical(s), even);
+	if ((kind == COLL_ALLGATHER || kind == COLL_REDUCE_SCATTER || kind == COLL_ALLREDUCE) &&
+	    mpq_cmp(r->bandwidth_bound, even) > 0) {
+		mpq_div(even, r->bandwidth_bound, even);
+		cli_out_gap(c, o, "uneven_loss", mpq_get_d(even) - 1);
+	}
+	mpq_clear(even);
+}
+
+void cli_out_replay(const struct cli *c, struct out *o, const struct coll_sched *s,
+		    const struct coll_report *r)
 {
 	out_int(o, "transfers", r->transfers);
 	out_int(o, "chunk_hops", r->chunk_hops);
 	out_fraction(o, "bandwidth_factor", r->bandwidth_factor);
 	out_fraction(o, "bandwidth_bound", r->bandwidth_bound);
+	out_uneven_loss(c, o, s, r);
 	out_bool(o, "bandwidth_optimal", r->bandwidth_optimal);
 }
 
@@ -207,7 +228,7 @@ int cmd_schedule_cost(struct cli *c, struct err *err)
 	}
 	o = out_new(c->format);
 	cli_out_schedule(o, s);
-	cli_out_replay(o, &rep);
+	cli_out_replay(c, o, s, &rep);
 	r = cli_out_cost(c, o, s, &rep, &cost, err);
 	r = cli_print_unless(r, o, err);
 out:
@@ -246,7 +267,7 @@ int cmd_schedule_verify(struct cli *c, struct err *err)
 	if (bad) {
 		out_str(o, "fault", fault.msg);
 	} else {
-		cli_out_replay(o, &rep);
+		cli_out_replay(c, o, s, &rep);
 	}
 	r = cli_print(o, err);
 	if (r == 0 && bad) {

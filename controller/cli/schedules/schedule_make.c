@@ -476,7 +476,7 @@ static int print_made(struct cli *c, const struct make_command *m, struct err *e
 	cli_out_schedule(o, s);
 	out_str(o, "algorithm", made->algorithm->name);
 	out_batches(o, coll_has_root(m->q.kind) ? 0 : m->q.batches, made->batches);
-	cli_out_replay(o, &made->report);
+	cli_out_replay(c, o, s, &made->report);
 	/* Rates on the logical digraph say nothing about the physical one. */
 	if (coll_kind_of(s) == COLL_ALLTOALL && !made->logical) {
 		out_flow(c, o, m);
