@@ -368,9 +368,9 @@ const int32_t *topo_action_limits(const struct topo_action *x, int *n);
 /* ---- groups of Cayley graphs ---- */
 
 #define TOPO_CAYLEY_MAX_J 16		/* 2^16 = TOPO_MAX_NODES */
-#define TOPO_CAYLEY_MAX_POINTS 64
+#define TOPO_CAYLEY_MAX_POINTS 96
 #define TOPO_CAYLEY_MAX_LEVELS 16	/* each at least doubles the group */
-#define TOPO_CAYLEY_MAX_MOVES 144	/* 64 + 64 + 16: levels' lengths with product 65,536 */
+#define TOPO_CAYLEY_MAX_MOVES 199	/* 96 + 96 + 7: levels' lengths with product up to 65,536 */
 
 /* Where it takes the points 0, 1, ..; those beyond the last one stay. */
 struct topo_permutation {

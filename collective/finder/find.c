@@ -498,6 +498,8 @@ static int search(struct coll_finder *f, bool prove, struct finder_candidates *s
 		rc = unidirectional(f, set, q->n, q->degree);
 	} else if ((int64_t)q->n * q->degree % 2 == 0) {
 		rc = bidirectional(f, set, q->n, q->degree);
+	} else {
+		rc = add_of_two_hops(f, set, q->n, q->degree);
 	}
 	return rc || !prove ? rc : prove_all(f, set);
 }
@@ -520,21 +522,30 @@ static int nothing_known(const struct coll_query *q, struct err *err)
 		       q->degree, q->bidirectional ? " with arcs in both directions" : "");
 }
 
-/* Of as many of q's ports as anything is known of. */
+/* Of as many of q's ports as anything is known of; of one less too where not all nodes can use
+ * all. */
 static int search_fewer(struct coll_finder *f, const struct coll_query *q, bool prove,
 			struct finder_candidates *set, struct err *err)
 {
 	struct coll_query fewer = *q;
+	int least = q->bidirectional && q->n % 2 && q->degree % 2 ? q->degree - 1 : q->degree;
 	int rc = 0;
 
-	for (; fewer.degree > 0 && set->list.n == 0 && rc == 0; fewer.degree--) {
+	for (; fewer.degree > 0 && (set->list.n == 0 || fewer.degree >= least) && rc == 0;
+	     fewer.degree--) {
+		struct finder_candidates found = { 0 };
+
 		begin(f, &fewer, err);
-		if (q->sets > 0 || !look_up(f, set)) {
-			rc = search(f, prove, set);
+		if (q->sets > 0 || !look_up(f, &found)) {
+			rc = search(f, prove, &found);
 		}
-		for (size_t i = 0; i < set->list.n && fewer.degree < q->degree; i++) {
-			finder_use_ports(&set->list.v[i], fewer.degree, q->degree);
+		for (size_t i = 0; i < found.list.n && !rc; i++) {
+			if (fewer.degree < q->degree) {
+				finder_use_ports(&found.list.v[i], fewer.degree, q->degree);
+			}
+			finder_keep(f, set, &found.list.v[i]);
 		}
+		vec_fini(&found.list);
 	}
 	return rc;
 }

@@ -95,7 +95,8 @@ static int next_neighbours(int n, int d, bool both, int most, int after)
 
 bool finder_is_min(int n, int d, bool both, int steps, struct bfb_ratio phase)
 {
-	struct bfb_ratio bound = { n - 1, n };
+	int most = both && n % 2 && d % 2 && d > 1 ? d - 1 : d;	/* ports of some node */
+	struct bfb_ratio bound = finder_ratio((__int128)(n - 1) * d, (__int128)n * most);
 	int k;
 
 	if (bfb_ratio_cmp(phase, bound) <= 0) {

@@ -99,8 +99,8 @@ void finder_use_ports(struct finder_candidate *c, int ports, int all);
 void finder_add_parallel(struct coll_finder *f, struct finder_candidates *set, int n, int d,
 		      bool both);
 /* Whether no breadth-first broadcast of so many steps a phase, on any digraph of n nodes and d
- * ports, has less T_B: at the bandwidth bound, and with d >= n - 1 at that of one or two steps.
- * O(n^2). */
+ * ports, has less T_B: at the bandwidth bound, which is higher where some node has a port less as
+ * their sum both ways is even, and with d >= n - 1 at that of one or two steps. O(n^2). */
 bool finder_is_min(int n, int d, bool both, int steps, struct bfb_ratio phase);
 /* Circulants of small diameter that nothing in the set beats. */
 void finder_add_circulants(struct coll_finder *f, struct finder_candidates *set, int n, int d,

@@ -27,7 +27,7 @@ __asm__(".pushsection .rodata\n"
 static int point_of(char c)
 {
 	static const char points[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				     "abcdefghijklmnopqrstuvwxyz-_";
+				     "abcdefghijklmnopqrstuvwxyz-_!#$%&'()*+./:;<=>?@[]^{|}";
 
 	return (int)(strchr(points, c) - points);
 }

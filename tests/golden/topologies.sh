@@ -33,6 +33,11 @@ graph 'DiCay(1:6,r=0,{(0,1)})' 6 1 5
 graph 'Cay((1,2),(2,3),(3,4),(4,5))' 120 4 10
 graph 'Cay((1 2), (1 3), (1 4), (1 5), (1 6))' 720 5 7
 graph 'Cay((1,2),(3,4),(5,6),(7,8))' 16 4 4
+# Points beyond the 64th.
+graph 'Cay((1,2),(71,72),(94,95,96))' 12 4 3
+# The largest that are known of a diameter.
+graph 'Cay(53:52,r=2,{(28,15),(20,21),(37,22),(20,26)})' 2756 7 5
+graph 'Cay(254:9,r=37,{(116,1),(242,1),(189,3),(34,4),(140,4)})' 2286 10 4
 # Half of each side.
 graph 'Torus(3,4,5)' 60 6 5
 graph 'Torus(4,8,16)' 512 6 14

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes collective/finder/small_groups.txt: generators of the groups that do not commute, of all
 # orders below 1024 with at most 200 groups, as far as GAP's library has them and they act on at
-# most 40 points; of an order with more a sample, spread evenly over GAP's numbers, of those that three
+# most 40 points, or on 80 where an order has at most 20 and the finder's forms do not make one; of an order with more a sample, spread evenly over GAP's numbers, of those that three
 # elements generate. Needs gap-core and gap-smallgrp.
 #
 #   FROM=1 TO=1023 gap -q tests/tools/small_groups.g </dev/null >collective/finder/small_groups.txt
@@ -11,7 +11,7 @@
 # the end.
 
 SetPrintFormattingStatus("*stdout*", false);
-letters := "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+letters := "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_!#$%&'()*+./:;<=>?@[]^{|}";
 
 Written := function(p)
 	return List([1 .. LargestMovedPoint(p)], x -> letters[x ^ p]);
@@ -26,6 +26,14 @@ Compact := function(G)
 	return iso * small * by;
 end;
 
+# Whether it is Z_n^j : Z_k or Z_n : (Z_k x Z_l), extensions that do not split among them.
+Made := function(G)
+	return ForAny(NormalSubgroups(G), N -> Size(N) > 1 and IsAbelian(N) and
+		Length(Set(AbelianInvariants(N))) = 1 and IsCyclic(G / N) or
+		Size(N) > 1 and IsCyclic(N) and IsAbelian(G / N) and
+		Length(MinimalGeneratingSet(G / N)) <= 2);
+end;
+
 # The word of a group; "" for one that commutes, or acts on too many points.
 Word := function(G)
 	local by, gens;
@@ -33,7 +41,8 @@ Word := function(G)
 		return "";
 	fi;
 	by := Compact(G);
-	if NrMovedPoints(Image(by)) > 40 then
+	if NrMovedPoints(Image(by)) > 80 or NrMovedPoints(Image(by)) > 40 and
+	   (NumberSmallGroups(Size(G)) > 20 or Made(G)) then
 		return "";
 	fi;
 	if IsSolvableGroup(G) then

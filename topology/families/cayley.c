@@ -224,7 +224,7 @@ static void sort_letters(struct topo_cayley *x)
 }
 
 /* (1,2,3) or (1 2 3), after its '(': points from one, that this permutation did not have before. */
-static int read_cycle(struct topo_parser *p, uint64_t *had, uint8_t *image, int *points)
+static int read_cycle(struct topo_parser *p, bool *had, uint8_t *image, int *points)
 {
 	int first = -1, last = -1;
 
@@ -239,11 +239,11 @@ static int read_cycle(struct topo_parser *p, uint64_t *had, uint8_t *image, int 
 			return topo_err_at(p->err, arg.col, "point %lld: expected 1 to %d",
 					   (long long)arg.value, TOPO_CAYLEY_MAX_POINTS);
 		}
-		if (*had >> at & 1) {
+		if (had[at]) {
 			return topo_err_at(p->err, arg.col, "point %d stands twice in a "
 					   "permutation", at + 1);
 		}
-		*had |= UINT64_C(1) << at;
+		had[at] = true;
 		*points = at < *points ? *points : at + 1;
 		if (last >= 0) {
 			image[last] = (uint8_t)at;
@@ -259,7 +259,7 @@ static int read_cycle(struct topo_parser *p, uint64_t *had, uint8_t *image, int 
 static int read_permutation(struct topo_parser *p, struct topo_cayley *x, int *points)
 {
 	uint8_t *image = x->permutation[x->letters].image;
-	uint64_t had = 0;
+	bool had[TOPO_CAYLEY_MAX_POINTS] = { false };
 	int rc = begin_letter(p, x);
 
 	if (rc) {
@@ -273,7 +273,7 @@ static int read_permutation(struct topo_parser *p, struct topo_cayley *x, int *p
 		return rc;
 	}
 	do {
-		rc = read_cycle(p, &had, image, points);
+		rc = read_cycle(p, had, image, points);
 		if (rc) {
 			return rc;
 		}

@@ -294,6 +294,8 @@ void topo_chain_times(const struct topo_cayley_chain *x, int64_t number, int32_t
 
 /* ---- generators with orders ---- */
 
+typedef unsigned __int128 point_set;
+
 struct topo_chain_split {
 	const struct topo_cayley_chain *x;
 	int level;
@@ -303,15 +305,19 @@ struct topo_chain_split {
 
 /* A set of points and what its images under g, g^2, .. add to it; 0 unless these are
  * all apart. */
-static uint64_t spread(const uint8_t *g, uint64_t set, int order)
+static point_set spread(const uint8_t *g, point_set set, int order)
 {
-	uint64_t all = set;
+	point_set all = set;
 
 	for (int e = 1; e < order; e++) {
-		uint64_t moved = 0;
+		point_set moved = 0;
 
-		for (uint64_t rest = set; rest; rest &= rest - 1) {
-			moved |= UINT64_C(1) << g[__builtin_ctzll(rest)];
+		for (point_set rest = set; rest; rest &= rest - 1) {
+			uint64_t low = (uint64_t)rest;
+			int p = low ? __builtin_ctzll(low) :
+				      64 + __builtin_ctzll((uint64_t)(rest >> 64));
+
+			moved |= (point_set)1 << g[p];
 		}
 		if (moved & all) {
 			return 0;
@@ -322,7 +328,7 @@ static uint64_t spread(const uint8_t *g, uint64_t set, int order)
 	return all;
 }
 
-static bool is_among(uint64_t set, const uint64_t *sets, int n)
+static bool is_among(point_set set, const point_set *sets, int n)
 {
 	for (int i = 0; i < n; i++) {
 		if (sets[i] == set) {
@@ -332,18 +338,18 @@ static bool is_among(uint64_t set, const uint64_t *sets, int n)
 	return false;
 }
 
-static bool split(struct topo_chain_split *s, uint64_t set, int left);
+static bool split(struct topo_chain_split *s, point_set set, int left);
 
 /* With powers below this order of some element of the level as the next factor. */
-static bool split_by(struct topo_chain_split *s, uint64_t set, int left, int order)
+static bool split_by(struct topo_chain_split *s, point_set set, int left, int order)
 {
 	struct topo_cayley_factors *f = s->out;
-	uint64_t tried[MAX_SETS];
+	point_set tried[MAX_SETS];
 	int n = 0;
 
 	for (int32_t u = 1; u < s->x->size[s->level] && s->looks > 0 && n < MAX_SETS; u++) {
 		uint8_t g[POINTS];
-		uint64_t all;
+		point_set all;
 
 		s->looks--;
 		topo_chain_element(s->x, u, g);
@@ -364,7 +370,7 @@ static bool split_by(struct topo_chain_split *s, uint64_t set, int left, int ord
 
 /* set: images of the base point under the factors so far; so many times as much is its
  * orbit. One factor for all the rest if there is one, else a small one first. */
-static bool split(struct topo_chain_split *s, uint64_t set, int left)
+static bool split(struct topo_chain_split *s, point_set set, int left)
 {
 	if (left == 1 || split_by(s, set, left, left)) {
 		return true;
@@ -384,7 +390,7 @@ bool topo_chain_factors(const struct topo_cayley_chain *x, struct topo_cayley_fa
 		struct topo_chain_split s = { .x = x, .level = i, .looks = MAX_LOOKS, .out = out };
 		int from = out->n;
 
-		if (!split(&s, UINT64_C(1) << x->base[i], x->size[i] / x->size[i + 1])) {
+		if (!split(&s, (point_set)1 << x->base[i], x->size[i] / x->size[i + 1])) {
 			return false;
 		}
 		/* The one that was found last is the last in a product. */

@@ -294,6 +294,9 @@ static void note_dark(struct out *o, const struct coll_query *q, const struct co
 				 q->degree - x->ports, q->degree,
 				 odd ? "the ports of all nodes are odd in number"
 				     : "too few for its arcs once more");
+		} else if (strncmp(x->expr, "Polarity(", strlen("Polarity(")) == 0) {
+			out_note(o, "%s: %d nodes leave a port dark: points on their own line",
+				 x->expr, x->ports);
 		}
 	}
 }

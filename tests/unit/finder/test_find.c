@@ -311,6 +311,9 @@ static void test_proven(void **state)
 		{ 8, 13, false, "DiC(8,{1,1,1,1,1,2,2,2,2,5,5,5,5})", false, true },
 		{ 8, 13, false, "DiC(8,{1,1,1,1,1,1,1,3,3,3,3,3,3})", false, false },
 		{ 50, 7, true, "SlimFly(5)", true, true },
+		{ 73, 9, true, "Polarity(8)", true, true },
+		{ 13, 3, true, "Ring(13)", false, true },
+		{ 57, 8, true, "Polarity(7)", true, false },
 	};
 
 	(void)state;
@@ -348,6 +351,9 @@ static void test_dark_ports(void **state)
 		{ 50, 7, true, 4, 49, 25, 7, "SlimFly(5)" },
 		{ 98, 11, true, 4, 99, 49, 11, "SlimFly(7)" },
 		{ 91, 10, true, 4, 200, 91, 10, "Polarity(9)" },
+		{ 7, 3, true, 4, 18, 7, 3, "Polarity(2)" },
+		{ 21, 5, true, 4, 50, 21, 5, "Polarity(4)" },
+		{ 73, 9, true, 4, 162, 73, 9, "Polarity(8)" },
 		{ 10, 12, false, 2, 12, 5, 9, "K(10)" },
 		{ 10, 12, false, 4, 9, 5, 12, "Multi(Odd(3),4)" },
 		{ 6, 7, false, 4, 11, 6, 7, "Prod(Multi(K(2),3),Multi(K(3),2))" },

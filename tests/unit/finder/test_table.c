@@ -265,6 +265,26 @@ static void test_not_worse(void **state)
 	}
 }
 
+/* Sizes of the largest Cayley graphs known of a diameter, at the bound of bandwidth as well. */
+static void test_records(void **state)
+{
+	static const int rows[][3] = { { 84, 4, 4 }, { 253, 8, 3 }, { 375, 6, 4 }, { 1100, 8, 4 },
+				       { 1250, 3, 11 }, { 1550, 9, 4 }, { 2286, 10, 4 },
+				       { 2756, 7, 5 }, { 3775, 12, 4 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct coll_query q = { rows[i][0], rows[i][1], true, COLL_ALLREDUCE, 0, 0 };
+		struct coll_frontier f;
+
+		assert_int_equal(coll_find(&q, false, &f, NULL), 0);
+		assert_int_equal(f.points.v[0].steps, 2 * rows[i][2]);
+		assert_int_equal(f.points.v[0].num * q.n,
+				 2 * (int64_t)(q.n - 1) * f.points.v[0].den);
+		coll_frontier_fini(&f);
+	}
+}
+
 /* ---- the fewest hops ---- */
 
 /* Whether some choice of two arcs out of each node from `node` on, of those of adjacent[], has all
@@ -340,6 +360,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_not_worse), cmocka_unit_test(test_min_hops),
+		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_improve),
