@@ -190,6 +190,25 @@ static bool has_end_nodes(const struct trunk_network *w)
 	return (int)w->mesh->nodes.n > w->fabric->n_devices;
 }
 
+/* Says why hosts are nodes, and which is the first. */
+static int refuse_end_nodes(const struct trunk_network *w, struct err *err)
+{
+	const struct model_fabric *f = w->fabric;
+
+	for (int p = 0; p < f->n_ports; p++) {
+		int end = w->end_of[p];
+
+		if (end >= 0 && (f->ports[p].tx_device != f->ports[end].tx_device ||
+				 f->ports[p].rx_device != f->ports[end].tx_device)) {
+			return err_set(err, WEFT_EUNSUPPORTED, "protect: %s is on several "
+				       "switches, which backups do not support",
+				       f->hosts[f->ports[p].host].name);
+		}
+	}
+	return err_set(err, WEFT_EUNSUPPORTED, "protect: hosts do not all send the same "
+		       "wavelengths, which backups do not support");
+}
+
 /* Other routes for what is not lit, so that all have backups, if that is found; then backups beside
  * these routes, as they are found again when all is lit, also for what came to trunks that ask
  * for them. */
@@ -223,8 +242,7 @@ int trunk_protect(struct trunk_network *w, struct rwa_mesh_result *out, struct e
 		return 0;
 	}
 	if (has_end_nodes(w)) {
-		return err_set(err, WEFT_EUNSUPPORTED, "protected lightpaths of hosts that are on "
-			       "several switches, or do not send the same wavelengths as others");
+		return refuse_end_nodes(w, err);
 	}
 	rc = find_backups(w, false, out, &missing, err);
 	if (rc == 0 && missing) {

@@ -204,11 +204,44 @@ static void too_few(void **state)
 	model_free(f);
 }
 
+/* A host's last port is on the next switch, or it sends fewer wavelengths than the others. */
+static void refused_by_name(void **state)
+{
+	static const char *const keys[][3] = {
+		{ "'h0.p[0-3]', to: 's0.[1-4]'", "'h0.p[0-3]', to: 's0.[1-3],s1.60'",
+		  "protect: h0 is on several switches" },
+		{ "name: 'h[0-4]', ports: 'p[0-3]', rate: 100Gbps, channels: 0-3",
+		  "name: 'h[1-4]', ports: 'p[0-3]', rate: 100Gbps, channels: 0-3 }\n"
+		  "  - { name: h0, ports: 'p[0-3]', rate: 100Gbps, channels: 0-2",
+		  "protect: hosts do not all send the same wavelengths" },
+	};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct model_fabric *whole = fabric("shared", 4, -1, 0), *f;
+		const char *at = strstr(whole->config.text, keys[i][0]);
+		struct buf b = { 0 };
+		struct err err = { 0 };
+		struct plan *p = NULL;
+
+		assert_non_null(at);
+		buf_add(&b, whole->config.text, (size_t)(at - whole->config.text));
+		buf_printf(&b, "%s%s", keys[i][1], at + strlen(keys[i][0]));
+		f = fabric_of(buf_cstr(&b));
+		assert_int_equal(plan_make(f, NULL, &p, &err), WEFT_EUNSUPPORTED);
+		assert_non_null(strstr(err.msg, keys[i][2]));
+		model_free(f);
+		model_free(whole);
+		buf_fini(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exactly_backups_are_lit),
 		cmocka_unit_test(links_ask_for_backups), cmocka_unit_test(too_few),
+		cmocka_unit_test(refused_by_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
