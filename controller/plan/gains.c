@@ -14,13 +14,6 @@
 #include "lib/base/number/units.h"
 #include "lib/base/vec.h"
 
-const char *plan_effect_name(enum plan_effect e)
-{
-	static const char *const names[] = { "stays", "changes", "begins", "ends" };
-
-	return names[e];
-}
-
 int64_t plan_payback(const struct plan_gain *g)
 {
 	int64_t saved = g->before_ns - g->after_ns;

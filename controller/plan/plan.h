@@ -564,8 +564,6 @@ int64_t plan_payback(const struct plan_gain *g);
  */
 int plan_optimise(const struct model_fabric *fabric, const struct plan_base *base,
 		  const struct plan *now, struct plan **out, struct err *err);
-/* "stays", "changes", "begins", "ends". */
-const char *plan_effect_name(enum plan_effect e);
 
 /* Checks the power of the plan's new lightpaths once more, by what is known of
  * the devices now (base->observed); their figures become those of now.
