@@ -76,6 +76,7 @@ for picture in plan topology schedule ring light; do
 	grep -q '</svg>' $picture.svg || { echo "# $picture.svg is not drawn" && drawn=1; }
 done
 tap "  draw what the page says" $drawn
+step 0 'weft ring plan -n 1024 -w 64 --size 64kB' '^time +632 us'
 step 0 'weft --help' 'schedule'
 python3 "$TOP/tests/golden/docs.py" example "$TOP/README.md" 'weft: 1' >lab.yaml
 step 0 'weft check lab.yaml' 'valid +yes'
