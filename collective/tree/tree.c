@@ -26,6 +26,17 @@ static int make_nothing(const struct topo *t, enum coll_kind kind, struct coll_s
 	return rc;
 }
 
+/* Each rank gets every other's shard by a transfer of its own at least. */
+static int check_size(const struct tree_net *net, enum coll_kind kind, struct err *err)
+{
+	int64_t least = (int64_t)net->ranks * (net->ranks - 1);
+
+	return (kind != COLL_BROADCAST && kind != COLL_REDUCE) || least <= COLL_MAX_XFERS
+		       ? 0 : err_set(err, WEFT_ELIMIT, "%s of %d ranks: %lld transfers at least, "
+				     "more than %d", coll_kind_name(kind), net->ranks,
+				     (long long)least, COLL_MAX_XFERS);
+}
+
 /* Broadcast or scatter, whose reverse is what is wanted when `towards`. */
 static int make(const struct topo *t, const struct coll_tree_options *opt, bool towards,
 		struct coll_sched **out, struct coll_tree_info *info, struct err *err)
@@ -34,6 +45,9 @@ static int make(const struct topo *t, const struct coll_tree_options *opt, bool 
 	struct tree_net net = { 0 };
 	int rc = tree_net_init(&net, t, opt->root, err);
 
+	if (rc == 0) {
+		rc = check_size(&net, opt->kind, err);
+	}
 	if (rc == 0 && net.ranks == 1) {
 		rc = make_nothing(t, opt->kind, out, err);
 	} else if (rc == 0) {

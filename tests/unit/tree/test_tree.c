@@ -356,6 +356,10 @@ static void test_bad_input(void **state)
 	assert_int_equal(try_make(t, COLL_GATHER, 0, 0, "no path between root 0 and rank 1"),
 			 WEFT_EINFEASIBLE);
 	topo_free(t);
+	t = graph_of("Ring(8193)");
+	assert_int_equal(try_make(t, COLL_REDUCE, 5, 0, "reduce of 8193 ranks: 67117056 transfers"),
+			 WEFT_ELIMIT);
+	topo_free(t);
 	rng_seed(&r, 1);
 	t = random_digraph(&r, 5, 9, 1, 1, 1);
 	assert_int_equal(try_make(t, COLL_BROADCAST, 0, 0, "broadcast: node 4 is a switch"),
