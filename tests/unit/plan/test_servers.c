@@ -158,9 +158,13 @@ static void chosen_as_given(void **state)
 	for (size_t i = 0; i < (SMALL ? 2 : 3 * sizeof(kinds) / sizeof(kinds[0])); i++) {
 		struct servers s = { .n = i < 7 ? 4 : i < 14 ? 9 : 3, .ports = i < 14 ? 7 : 5,
 				     .inside = DGX };
-		struct planned chosen = plan_servers(&s, "auto", kinds[i % 7], 64);
-		struct planned given = plan_servers(&s, chosen.topology, kinds[i % 7], 64);
+		struct planned chosen, given;
 
+		if (!in_turn(i, SMALL ? 1 : 5)) {
+			continue;
+		}
+		chosen = plan_servers(&s, "auto", kinds[i % 7], 64);
+		given = plan_servers(&s, chosen.topology, kinds[i % 7], 64);
 		assert_int_equal(chosen.ns, given.ns);
 		assert_int_equal(chosen.bound_ns, given.bound_ns);
 	}
@@ -359,9 +363,12 @@ static void twice_the_circuits(void **state)
 		char doubled[64];
 		struct servers s = { .n = circuits[c].n, .ports = circuits[c].ports,
 				     .inside = "Cap(Star(16),30000000)" };
-		struct planned once = plan_servers(&s, circuits[c].topology, kinds[kind], size);
-		struct planned twice;
+		struct planned once, twice;
 
+		if (!in_turn(i, 5)) {
+			continue;
+		}
+		once = plan_servers(&s, circuits[c].topology, kinds[kind], size);
 		s.ports *= 2;
 		snprintf(doubled, sizeof(doubled), "Multi(%s,2)", circuits[c].topology);
 		twice = plan_servers(&s, doubled, kinds[kind], size);
