@@ -153,12 +153,14 @@ static void choose(struct place_search *s, int *out)
 static int too_few(const struct place_request *w, int have, int ever, const char *what,
 		   struct err *err)
 {
+	const char *wanted = w->n == 1 ? "host is wanted" : "hosts are wanted";
+
 	if (ever < w->n) {
-		return err_set(err, WEFT_EINVAL, "%d hosts are wanted, and "
-			       "there are %d %s", w->n, ever, what);
+		return err_set(err, WEFT_EINVAL, "%d %s, and there are %d %s", w->n, wanted, ever,
+			       what);
 	}
-	return err_set(err, WEFT_EINFEASIBLE, "%d hosts are wanted, and %d of "
-		       "%d %s are free", w->n, have, ever, what);
+	return err_set(err, WEFT_EINFEASIBLE, "%d %s, and %d of %d %s are free", w->n, wanted, have,
+		       ever, what);
 }
 
 /* min_ports becomes at least what any node of the topology needs. Its size bounds what building

@@ -286,15 +286,78 @@ const char *msg_power_loss_text(const char *power_loss)
 	return NULL;
 }
 
+/* Digits at the end of name, at most nine. */
+static size_t count_digits(const char *name)
+{
+	size_t n = strlen(name), digits = 0;
+
+	while (digits < n && digits < 9 && name[n - 1 - digits] >= '0' &&
+	       name[n - 1 - digits] <= '9') {
+		digits++;
+	}
+	return digits;
+}
+
+/* Whether b is a with the next number: "p9", "p10" or "p09", "p10". */
+static bool is_next(const char *a, const char *b)
+{
+	size_t na = count_digits(a), nb = count_digits(b), prefix = strlen(a) - na;
+
+	return na > 0 && prefix == strlen(b) - nb && strncmp(a, b, prefix) == 0 &&
+	       (na == nb || (a[prefix] != '0' && b[prefix] != '0')) &&
+	       atol(a + prefix) + 1 == atol(b + prefix);
+}
+
+static void put_names(struct buf *b, const char *const *names, size_t n)
+{
+	for (size_t i = 0, end; i < n; i = end) {
+		size_t prefix = strlen(names[i]) - count_digits(names[i]);
+
+		for (end = i + 1; end < n && is_next(names[end - 1], names[end]); end++) {
+		}
+		buf_printf(b, "%s%.*s", i ? "," : "", (int)prefix, names[i]);
+		if (end - i == 1) {
+			buf_str(b, names[i] + prefix);
+		} else {
+			buf_printf(b, "[%s-%s]", names[i] + prefix, names[end - 1] + prefix);
+		}
+	}
+}
+
+bool msg_alike(const struct msg_saying *v, size_t n, size_t i, struct buf *names)
+{
+	const char **alike = x_alloc(n, sizeof(*alike));
+	bool is_first = v[i].text[0];
+	size_t k = 0;
+
+	for (size_t j = 0; j < n && is_first; j++) {
+		if (strcmp(v[j].text, v[i].text) == 0) {
+			is_first = j >= i;
+			alike[k++] = v[j].name;
+		}
+	}
+	if (is_first) {
+		buf_reset(names);
+		put_names(names, alike, k);
+		buf_str(names, k > 1 ? ": each" : "");
+	}
+	free(alike);
+	return is_first;
+}
+
 /* What is to be done after a power failure, for devices that would lose
  * circuits. */
 static void note_power_loss(struct out *o, Weft__V1__DeviceState *const *v, size_t n)
 {
+	struct msg_saying *says = x_new(n, sizeof(*says));
+	struct buf names = { 0 };
+
 	for (size_t i = 0; i < n; i++) {
 		const char *text = msg_power_loss_text(v[i]->power_loss);
 
+		says[i].name = v[i]->name;
 		if (text && v[i]->circuits > 0) {
-			out_note(o, "%s %s: %s", v[i]->name, text,
+			snprintf(says[i].text, sizeof(says[i].text), "%s: %s", text,
 				 v[i]->auto_restore ? "weftd restores it" :
 				 v[i]->restore_at_boot
 					 ? "weftd restores it when it starts, "
@@ -302,6 +365,13 @@ static void note_power_loss(struct out *o, Weft__V1__DeviceState *const *v, size
 					 : "\"weft apply\" restores it");
 		}
 	}
+	for (size_t i = 0; i < n; i++) {
+		if (msg_alike(says, n, i, &names)) {
+			out_note(o, "%s %s", buf_cstr(&names), says[i].text);
+		}
+	}
+	buf_fini(&names);
+	free(says);
 }
 
 /* ---- what is wrong ------------------------------------------------------- */

@@ -91,6 +91,17 @@ bool msg_is_as_intended(const Weft__V1__DeviceState *d);
 /* What becomes of circuits when a device loses power, as a warning: "forgets
  * its map ..."; NULL: it keeps them, or it is not known. */
 const char *msg_power_loss_text(const char *power_loss);
+
+/* What is to be said of a device; "": nothing. */
+struct msg_saying {
+	const char *name;
+	char text[128];
+};
+
+/* Whether v[i] is the first of the n of which its text is said; then names holds all of
+ * these, as a fabric file would write them: "ocs[0-3],panel: each". O(n). */
+bool msg_alike(const struct msg_saying *v, size_t n, size_t i, struct buf *names);
+
 /* What a job has lost, in a sentence; j->degradation is there. */
 void msg_degradation_text(const Weft__V1__PlanJob *j, char *text, size_t size);
 /* What a ring's job does without, likewise; j->failed_parts are there. */

@@ -49,7 +49,7 @@ expect 0 "applied" weft apply -f "$T/f.yaml"
 expect 0 "a device" weft device show back
 has out "says its policy" 'at boot they are +restored'
 expect 0 "status" weft status
-has out "knows who restores it" 'back forgets its map when it loses power: weftd restores it when it starts'
+has out "knows who restores it" 'back,late: each forgets its map when it loses power: weftd restores it when it starts'
 for name in back told late ring0; do
 	control $name map | sort >"$T/map-$name"
 done

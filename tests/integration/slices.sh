@@ -56,6 +56,11 @@ map x00 >"$T/x"
 [[ $(wc -l <"$T/x") == 12 ]] && grep -qx 0,9 "$T/x"
 tap "a cube alone on an axis meets itself, plus to minus"
 
+expect 2 "a plan for 48 switches" weft plan -f "$TOP/configs/fabrics/cubes.yaml" --offline
+(($(wc -l <"$T/out") < 80))
+tap "fits on a page"
+has out "counts the rest" 'and [0-9]* more devices: [0-9]* to add, 0 to delete'
+
 rules "2 4"
 tap "the maps of all switches are two tori, of whole cubes"
 slices() { /usr/bin/python3 "$TOP/docs/examples/slices.py" "$@"; }

@@ -9,8 +9,8 @@
  * in front of every line ('-' delete, '+' add, '~' replace, '!' warning),
  * then the jobs, the tuning of transmitters, the stages and one line that
  * sums up. Deletions stand before additions, as they happen. Long lists are
- * folded to FOLD_TO unless --full, for a plan of thousands of circuits must
- * still be readable.
+ * folded to FOLD_TO unless --full, and what does not fit on a page is only
+ * counted, for a plan of thousands of circuits must still be readable.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +22,7 @@
 
 #define FOLD_OVER 12	/* circuits of a kind on a device shown at most */
 #define FOLD_TO 8
+#define FOLD_PAGE 40	/* lines of circuits on all devices */
 
 /* ---- gathering ---- */
 
@@ -107,6 +108,8 @@ struct pen {
 	struct buf b;
 	bool colour, full;
 	int width;	/* of device names */
+	size_t lines;	/* of circuits so far */
+	size_t folded, deleted, made;	/* devices that did not fit, their circuits */
 };
 
 /* The beginning of every line: sign, in colour, and device name in a
@@ -127,6 +130,7 @@ static void draw_circuits(struct pen *p, char sign, const char *device,
 {
 	size_t shown = p->full || n <= FOLD_OVER ? n : FOLD_TO;
 
+	p->lines += shown;
 	for (size_t i = 0; i < shown; i++) {
 		open_line(p, sign, device);
 		buf_printf(&p->b, "in %d -> out %d", v[i]->in, v[i]->out);
@@ -166,19 +170,20 @@ static void draw_program(struct pen *p, const Weft__V1__PlanDevice *d,
 		   (unsigned long long)q->bytes);
 }
 
-/* Its circuits and programs that change, then what to beware of: a map that
- * power loss would erase, circuits that are taken from their owner, and
- * circuits that stay and are not weft's. */
+/* Its circuits and programs that change, then what to beware of: circuits that
+ * are taken from their owner, and circuits that stay and are not weft's. */
 static void draw_device(struct pen *p, const Weft__V1__PlanDevice *d)
 {
-	draw_circuits(p, '-', d->name, d->delete_, d->n_delete_);
-	draw_circuits(p, '+', d->name, d->add, d->n_add);
+	if (p->full || p->lines < FOLD_PAGE || d->n_delete_ + d->n_add == 0) {
+		draw_circuits(p, '-', d->name, d->delete_, d->n_delete_);
+		draw_circuits(p, '+', d->name, d->add, d->n_add);
+	} else {
+		p->folded++;
+		p->deleted += d->n_delete_;
+		p->made += d->n_add;
+	}
 	for (size_t i = 0; i < d->n_programs; i++) {
 		draw_program(p, d, d->programs[i]);
-	}
-	if (d->n_add > 0 && msg_power_loss_text(d->power_loss)) {
-		open_line(p, '!', d->name);
-		buf_printf(&p->b, "%s\n", msg_power_loss_text(d->power_loss));
 	}
 	if (d->n_displaced > 0) {
 		open_line(p, '!', d->name);
@@ -193,6 +198,30 @@ static void draw_device(struct pen *p, const Weft__V1__PlanDevice *d)
 				  "not make\n", d->n_external,
 			   d->n_external == 1 ? "" : "s");
 	}
+}
+
+/* Of maps that power loss would erase. */
+static void draw_power_loss(struct pen *p, const struct plan_view *v)
+{
+	struct msg_saying *says = x_new(v->devices.n, sizeof(*says));
+	struct buf names = { 0 };
+
+	for (size_t i = 0; i < v->devices.n; i++) {
+		const Weft__V1__PlanDevice *d = v->devices.v[i];
+		const char *text = msg_power_loss_text(d->power_loss);
+
+		says[i].name = d->name;
+		snprintf(says[i].text, sizeof(says[i].text), "%s",
+			 d->n_add > 0 && text ? text : "");
+	}
+	for (size_t i = 0; i < v->devices.n; i++) {
+		if (msg_alike(says, v->devices.n, i, &names)) {
+			open_line(p, '!', buf_cstr(&names));
+			buf_printf(&p->b, "%s\n", says[i].text);
+		}
+	}
+	buf_fini(&names);
+	free(says);
 }
 
 /* With the share of its rate that the worst host keeps during the stage. */
@@ -296,6 +325,11 @@ static int print_table(struct cli *c, const struct plan_view *v, struct err *err
 	for (size_t i = 0; i < v->devices.n; i++) {
 		draw_device(&p, v->devices.v[i]);
 	}
+	if (p.folded > 0) {
+		buf_printf(&p.b, "and %zu more device%s: %zu to add, %zu to delete (--full shows "
+				 "them)\n", p.folded, p.folded == 1 ? "" : "s", p.made, p.deleted);
+	}
+	draw_power_loss(&p, v);
 	if (p.b.len > 0) {
 		buf_char(&p.b, '\n');
 	}

@@ -200,11 +200,35 @@ static void test_stops_when_told(void **state)
 	model_free(f);
 }
 
+/* What is said of several devices is said once, of names in ranges. */
+static void test_alike(void **state)
+{
+	static const struct msg_saying v[] = {
+		{ "ocs8", "dark" }, { "ocs9", "dark" }, { "ocs10", "dark" }, { "panel", "" },
+		{ "ocs11", "saved" }, { "r08", "dark" }, { "r09", "dark" }, { "r10", "dark" },
+		{ "r011", "dark" }, { "x", "dark" }, { "7", "dark" }, { "ocs12", "saved" },
+		{ "r99", "saved" }, { "r100", "saved" },
+	};
+	size_t n = sizeof(v) / sizeof(v[0]);
+	struct buf names = { 0 };
+
+	(void)state;
+	assert_true(msg_alike(v, n, 0, &names));
+	assert_string_equal(buf_cstr(&names), "ocs[8-10],r[08-10],r011,x,7: each");
+	assert_true(msg_alike(v, n, 4, &names));
+	assert_string_equal(buf_cstr(&names), "ocs[11-12],r[99-100]: each");
+	for (size_t i = 1; i < n; i++) {
+		assert_true(i == 4 || !msg_alike(v, n, i, &names));
+	}
+	buf_fini(&names);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_circuits_name_their_ends),
 		cmocka_unit_test(test_plan_in_parts),
+		cmocka_unit_test(test_alike),
 		cmocka_unit_test(test_times_are_iso),
 		cmocka_unit_test(test_stops_when_told),
 	};
