@@ -35,8 +35,9 @@ expect 3 "two of twenty are under the gate" weft apply -f "$T/a.yaml"
 tap "and all goes back"
 control ocs0 clear >"$T/answer"
 control ocs0 "fault ignore-port=o4" >"$T/answer"
-expect 0 "one of twenty is not" weft apply -f "$T/a.yaml"
+expect 0 "one of twenty is not" weft apply -f "$T/a.yaml" --request-id once
 has err "it is said" 'left to be repaired: ocs0: in [0-9]+ -> out 5 was to be made'
+has out "and counted" 'left +1'
 [[ $(count) == 19 ]]
 tap "the others are there"
 expect 0 "status has a list" weft status
@@ -45,6 +46,9 @@ stop weftd
 daemon || exit 1
 wait_for 10 repairs 1
 tap "also after a restart"
+expect 0 "who asks again" weft apply -f "$T/a.yaml" --request-id once --format json
+[[ $(jq -c '[.verdict, .change, .left]' "$T/out") == '["committed",2,1]' ]]
+tap "is told the same"
 control ocs0 clear >"$T/answer"
 expect 0 "the next apply repairs it" weft apply -f "$T/a.yaml"
 [[ $(count) == 20 ]] && repairs 0 >"$T/out"

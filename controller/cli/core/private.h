@@ -358,9 +358,9 @@ void cli_complete_names(struct cli *c, const char *candidates, struct buf *b);
 /* ---- progress.c: the events of a change ---- */
 
 /* The events of one change: what is drawn, and what came out. change,
- * generation, took_ns (ns) and level are of the result; problems counts
- * the events that reported one. has_result is false until the verdict is
- * there. */
+ * generation, took_ns (ns), left (circuits to be repaired) and level are of the
+ * result; problems counts the events that reported one. has_result is false
+ * until the verdict is there. */
 struct progress {
 	const struct cli *c;
 	bool bar;		/* stderr is a terminal: one line, redrawn */
@@ -369,7 +369,7 @@ struct progress {
 	Weft__V1__Verdict verdict;
 	int64_t change, generation, took_ns;
 	Weft__V1__Proof level;
-	int problems;
+	int problems, left;
 };
 
 /* Zeroes p and chooses bar or lines. Not freed. */

@@ -75,6 +75,7 @@ static void take_result(struct progress *p, const Weft__V1__ChangeResult *r)
 	p->generation = r->generation;
 	p->level = r->proof;
 	p->took_ns = r->took_ns;
+	p->left = r->left;
 }
 
 /* Robots take minutes; seconds to the last digit are noise. */

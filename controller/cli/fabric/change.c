@@ -11,8 +11,8 @@
  * cancel and shows how the change is rolled back; a second Ctrl-C leaves, and
  * weftd goes on by itself.
  *
- * On stdout stands only the result: {verdict, change, generation, proof (of
- * committed changes), took_ns}.
+ * On stdout stands only the result: {verdict, change, generation, proof and
+ * left (of committed changes), took_ns}.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,8 +103,14 @@ static int print_result(struct cli *c, const struct progress *p, struct err *err
 	if (p->verdict == WEFT__V1__VERDICT__VERDICT_COMMITTED) {
 		out_str(o, "proof", msg_enum(&weft__v1__proof__descriptor, (int)p->level,
 					     text, sizeof(text)));
+		if (p->left > 0 || c->format != OUT_TABLE) {
+			out_int(o, "left", p->left);
+		}
 	}
 	cli_out_ns(c, o, "took", p->took_ns);
+	if (p->left > 0) {
+		out_note(o, "left: circuits to be repaired; \"weft status\" says which and why");
+	}
 	return cli_print(o, err);
 }
 

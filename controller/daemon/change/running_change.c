@@ -94,6 +94,7 @@ void changes_send_result(struct rpc_call *call, const struct apply_result *res, 
 	m.generation = res->generation;
 	m.proof = msg_proof(res->level);
 	m.took_ns = res->took_ns;
+	m.left = res->n_left;
 	ev.result = &m;
 	for (int i = 0; i < res->n_failed && rc; i++) {
 		rpc_call_add_resource(call, "circuit", res->failed[i].name, res->failed[i].why);
@@ -412,6 +413,23 @@ enum apply_verdict verdict_of(const struct store_change *ch)
 	}
 }
 
+/* Circuits that a change was committed without, and that are still to be repaired. */
+static int count_left(struct store *s, int64_t change, int *left, struct err *err)
+{
+	struct store_repair *v;
+	int n, rc = store_repairs(s, &v, &n, err);
+
+	*left = 0;
+	if (rc) {
+		return rc;
+	}
+	for (int i = 0; i < n; i++) {
+		*left += v[i].change == change;
+	}
+	store_repairs_free(v, n);
+	return 0;
+}
+
 /* A request that an earlier weftd has begun: the store knows how it ended. */
 static bool is_on_record(struct changes *all, struct rpc_call *call,
 			 const struct change_order *o)
@@ -437,9 +455,9 @@ static bool is_on_record(struct changes *all, struct rpc_call *call,
 		.level = (enum apply_level)ch.proof,
 		.took_ns = ch.ended_ns > ch.started_ns ? ch.ended_ns - ch.started_ns : 0,
 	};
-	if (res.verdict != APPLY_COMMITTED) {
-		r = err_set(&err, WEFT_EDEVICE, "change %lld: %s", (long long)ch.id, ch.summary);
-	}
+	r = res.verdict == APPLY_COMMITTED
+		    ? count_left(all->env->store, ch.id, &res.n_left, &err)
+		    : err_set(&err, WEFT_EDEVICE, "change %lld: %s", (long long)ch.id, ch.summary);
 	changes_send_result(call, &res, r, &err);
 	store_change_fini(&ch);
 	return true;
