@@ -36,6 +36,16 @@ bool msg_is_as_intended(const Weft__V1__DeviceState *d)
 
 /* ---- texts of several tables --------------------------------------------- */
 
+/* Without fractions of a second, and with a blank at which a narrow table
+ * divides it. */
+static void put_time(int64_t wall_ns, struct buf *b)
+{
+	char text[32];
+
+	clk_iso(wall_ns, text, sizeof(text));
+	buf_printf(b, "%.10s %.8sZ", text, text + 11);
+}
+
 static const char *proof_name(Weft__V1__Proof proof, char *buf, int size)
 {
 	return msg_enum(&weft__v1__proof__descriptor, (int)proof, buf, size);
@@ -589,14 +599,9 @@ static void out_links(struct out *o, const Weft__V1__HostsState *h, bool full)
 
 /* ---- changes ------------------------------------------------------------- */
 
-/* Without fractions of a second, and with a blank at which a narrow table
- * divides it. */
 static void change_began(const void *m, struct buf *b)
 {
-	char text[32];
-
-	clk_iso(((const Weft__V1__Change *)m)->started_at_ns, text, sizeof(text));
-	buf_printf(b, "%.10s %.8sZ", text, text + 11);
+	put_time(((const Weft__V1__Change *)m)->started_at_ns, b);
 }
 
 /* What was proven is known of changes that were committed. */
@@ -1170,13 +1175,47 @@ static void out_jobs(struct out *o, enum out_format format, const Weft__V1__Stat
 	out_end(o);
 }
 
+static void request_position(const void *m, struct buf *b)
+{
+	const Weft__V1__Job *j = m;
+
+	if (j->position > 0) {
+		buf_printf(b, "%d", j->position);
+	}
+}
+
+static void request_made(const void *m, struct buf *b)
+{
+	put_time(((const Weft__V1__Job *)m)->requested_at_ns, b);
+}
+
+/* Of one that waits when it should start, as far as is known. */
+static void request_start(const void *m, struct buf *b)
+{
+	const Weft__V1__Job *j = m;
+
+	if (j->started_at_ns > 0) {
+		put_time(j->started_at_ns, b);
+	} else if (j->estimated_start_at_ns > 0) {
+		buf_str(b, "by ");
+		put_time(j->estimated_start_at_ns, b);
+	}
+}
+
+static void request_end(const void *m, struct buf *b)
+{
+	const Weft__V1__Job *j = m;
+
+	if (j->ended_at_ns > 0) {
+		put_time(j->ended_at_ns, b);
+	}
+}
+
 static const struct msg_column request_columns[] = {
-	{ "job", "name", NULL }, { "state", "state", NULL }, { "nodes", "nodes", NULL },
-	{ "position", "position", NULL }, { "priority", "priority", NULL },
-	{ "who", "who", NULL }, { "requested_at", "requested_at_ns", NULL },
-	{ "estimated_start", "estimated_start_at_ns", NULL },
-	{ "started_at", "started_at_ns", NULL }, { "ended_at", "ended_at_ns", NULL },
-	{ "problem", "problem", NULL }, { NULL, NULL, NULL },
+	{ "job", "name", NULL }, { "state", "state", NULL }, { "queue", NULL, request_position },
+	{ "nodes", "nodes", NULL }, { "priority", "priority", NULL }, { "who", "who", NULL },
+	{ "requested", NULL, request_made }, { "start", NULL, request_start },
+	{ "end", NULL, request_end }, { "problem", "problem", NULL }, { NULL, NULL, NULL },
 };
 
 void msg_out_requests(struct out *o, enum out_format format, Weft__V1__Job *const *v, size_t n)
