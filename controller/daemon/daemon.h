@@ -91,5 +91,8 @@ void daemon_stop(struct daemon *d, void (*done)(void *arg), void *arg);
 
 /* The program: options, signals, notification of the service manager. */
 int daemon_main(int argc, char **argv);
+/* The same as a process that nothing was opened in yet: what it inherited is closed first, see
+ * inherited_close_others(). */
+int daemon_process_main(int argc, char **argv);
 
 #endif

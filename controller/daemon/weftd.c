@@ -27,6 +27,7 @@
 #include "controller/dry_run/dry_run.h"
 #include "controller/store/store.h"
 #include "lib/base/alloc.h"
+#include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/version.h"
 #include "lib/rpc/rpc.h"
@@ -627,4 +628,13 @@ int daemon_main(int argc, char **argv)
 	}
 	o.cfg.owner = geteuid();
 	return run(&o, &err) ? report(&err) : 0;
+}
+
+int daemon_process_main(int argc, char **argv)
+{
+	if (file_open_standard()) {
+		return EXIT_FAILURE;
+	}
+	inherited_close_others();
+	return daemon_main(argc, argv);
 }

@@ -12,9 +12,8 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 0 ? argv[0] : "", *slash = strrchr(name, '/');
 
-	if (file_open_standard()) {
-		return EXIT_FAILURE;
+	if (strcmp(slash ? slash + 1 : name, "weftd") == 0) {
+		return daemon_process_main(argc, argv);
 	}
-	return strcmp(slash ? slash + 1 : name, "weftd") == 0 ? daemon_main(argc, argv)
-							      : cli_main(argc, argv);
+	return file_open_standard() ? EXIT_FAILURE : cli_main(argc, argv);
 }

@@ -26,7 +26,7 @@ unshare -m --propagation private bash -c "$inside" inside "$T" /bin/sh -c '
 	touch /etc/weft-was-here 2>/dev/null && exit 1
 	touch "$T/weft-was-here" 2>/dev/null && exit 1
 	exec "$0" "$@"' "$(command -v weftd)" --socket "$SOCK" --state-dir "$STATE" \
-	>"$T/weftd.log" 2>&1 </dev/null &
+	>"$T/weftd.log" 2>&1 </dev/null 8<"$TOP/Makefile" &
 PID[weftd]=$!
 started=no
 for _ in $(seq 600); do
@@ -50,7 +50,7 @@ expect 0 "and verifies" weft verify
 find "/proc/${PID[weftd]}/fd" -lname '/*' -printf '%l\n' 2>/dev/null |
 	sed "s|^$T/root||" | grep -vE "^(/dev/|/proc/|$T/weftd.log|$STATE/|$T/run/)" >"$T/open"
 [[ ! -s $T/open ]] || { sed 's/^/# open: /' "$T/open"; false; }
-tap "it has no file open elsewhere"
+tap "it has no file open elsewhere, nor what it inherited"
 stop weftd
 [[ -s $STATE/weft.db && $(ls "$T/root") == "" && ! -e /etc/weft-was-here && ! -e $T/weft-was-here ]]
 tap "what it keeps is in its state folder"

@@ -230,6 +230,10 @@ void privileges_give_up(void);
  * variables are taken out of the environment. It stays open as long as the process, so that a
  * server that ends refuses no client. WEFT_EUSAGE: there is something else. */
 int inherited_socket(int *out, char *path, size_t size, struct err *err);
+/* Closes all descriptors but the standard ones and those that the service manager passed on: what
+ * whoever started weftd had open, a lock perhaps, is not to be held as long as it runs. Before any
+ * is opened. */
+void inherited_close_others(void);
 
 /* Sends it a state ("READY=1"), when there is one. */
 void notify_send(const char *state);

@@ -5,6 +5,7 @@
  * connects meanwhile waits instead of being refused. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,11 +38,27 @@ static void name_of(int fd, char *path, size_t size)
 	}
 }
 
-int inherited_socket(int *out, char *path, size_t size, struct err *err)
+/* How many descriptors the service manager has given to this process. */
+static long n_given(void)
 {
 	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
 	bool ours = pid && count && strtol(pid, NULL, 10) == (long)getpid();
-	long n = ours ? strtol(count, NULL, 10) : 0;
+
+	return ours ? strtol(count, NULL, 10) : 0;
+}
+
+void inherited_close_others(void)
+{
+	long n = n_given();
+
+	if (n >= 0 && n <= INT_MAX - FIRST_FD) {
+		close_range((unsigned int)(FIRST_FD + n), ~0U, 0);
+	}
+}
+
+int inherited_socket(int *out, char *path, size_t size, struct err *err)
+{
+	long n = n_given();
 
 	*out = 0;
 	unsetenv("LISTEN_PID");
