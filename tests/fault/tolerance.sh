@@ -3,7 +3,7 @@
 # checklist 11: the gate on an emulated switch:
 # nineteen of twenty circuits are enough, status lists the other one with the
 # reason, also after a restart of weftd, and the next apply makes it; eighteen
-# are not enough for a gate of 95 %.
+# are not enough for a gate of 95 %; and a job that lacks one says so at once.
 source "$(dirname "$0")/../lib.sh"
 emulator ocs0 polatis-scpi 20x20 || exit 1
 cat >"$T/a.yaml" <<-END
@@ -54,4 +54,17 @@ expect 0 "the next apply repairs it" weft apply -f "$T/a.yaml"
 [[ $(count) == 20 ]] && repairs 0 >"$T/out"
 tap "and nothing is left"
 expect 0 "as it was meant to be" weft verify
+
+# A job that begins without one of its circuits says so from the first moment.
+sed '/^jobs:/,/^  - /d; s/95%/50%/' "$T/a.yaml" >"$T/b.yaml"
+expect 0 "a gate of half" weft apply -f "$T/b.yaml"
+control ocs0 "fault ignore-port=o4" >"$T/answer"
+weft watch --format json >"$T/watch" 2>/dev/null &
+PID[watch]=$!
+wait_for 10 test -s "$T/watch"
+expect 0 "a job of ten hosts" weft job request x --nodes 'h[0-9]' -c allgather --size 1MB --topology 'UniRing(1,10)'
+told() { grep -c 'job x is running: 1 of 10 circuits failed' "$T/watch"; }
+wait_for 10 told
+grep 'job x is running' "$T/watch" | head -n 1 | grep -q 'running: 1 of 10 circuits failed'
+tap "is never told to run without a word of the missing one"
 finish

@@ -200,6 +200,68 @@ void job_status_prove(struct job_status *s)
 	}
 }
 
+/* ---- what is lost and not planned yet ------------------------------------- */
+
+/* Its circuits without light, and the first of them. */
+static int count_lost(const struct apply *a, const struct row_circuits *c,
+		      const struct plan_hop **first)
+{
+	int n = 0;
+
+	for (int i = 0; i < c->n; i++) {
+		enum apply_health health = apply_circuit(a, c->v[i].device, c->v[i].xc).health;
+
+		if (health == APPLY_MISSING || health == APPLY_DARK) {
+			*first = n++ ? *first : &c->v[i];
+		}
+	}
+	return n;
+}
+
+/* The share of the circuits stands for that of the rate meanwhile. */
+static void mark_row(struct job_status *s, size_t i)
+{
+	const struct apply *a = s->env->apply;
+	const struct row_circuits *c = &s->rows.circuits[i];
+	Weft__V1__PlanJob *row = s->rows.v[i];
+	Weft__V1__JobDegradation m = WEFT__V1__JOB_DEGRADATION__INIT;
+	const struct plan_hop *first = NULL;
+	struct buf bytes = { 0 };
+	char text[512];
+
+	m.failed = count_lost(a, c, &first);
+	if (m.failed == 0) {
+		return;
+	}
+	m.device = apply_fabric(a)->devices[first->device].name;
+	m.in = first->xc.in + 1;
+	m.out = first->xc.out + 1;
+	m.rate = row->rate = 1 - (double)m.failed / c->n;
+	m.problem = "what is left of it is being planned";
+	row->degradation = copy_message(&m.base, &bytes);
+	snprintf(text, sizeof(text), "job %s: %d of %d circuits failed (%s, in %d -> out %d ...): "
+		 "%s", row->name, m.failed, c->n, m.device, m.in, m.out, m.problem);
+	if (row->reason[0]) {
+		free(row->reason);
+	}
+	row->reason = x_dup(text);
+	pack_row(row, &s->rows.packed[i]);
+	buf_fini(&bytes);
+}
+
+/* Jobs that have lost circuits, which their rows do not know: until they are planned no client is
+ * told that all is well with them. */
+static void mark_lost(struct job_status *s)
+{
+	const struct model_fabric *f = apply_fabric(s->env->apply);
+
+	for (size_t i = 0; f && i < s->rows.n && strcmp(f->hash, s->rows.hash) == 0; i++) {
+		if (!s->rows.v[i]->degradation) {
+			mark_row(s, i);
+		}
+	}
+}
+
 void job_status_set(struct job_status *s, struct job_rows *rows)
 {
 	/* What the change did to them is history now. */
@@ -212,6 +274,7 @@ void job_status_set(struct job_status *s, struct job_rows *rows)
 	job_rows_fini(&s->rows);
 	s->rows = *rows;
 	find_lights(s);
+	mark_lost(s);
 	s->failed = 0;
 	s->newest = NULL;	/* those under way began before the change was over */
 	s->advice = ADVICE_APPLIED;
@@ -424,6 +487,7 @@ void job_status_check(struct job_status *s)
 		log_info("weftd", "%s: the jobs are planned again",
 			 failed ? "circuits have failed"
 				: "all circuits are back");
+		mark_lost(s);
 		job_status_refresh(s);
 		s->hooks.failed(s->hooks.arg);
 	} else if (s->n_refreshing == 0) {

@@ -244,6 +244,7 @@ void jobs_settle(struct jobs *jobs)
 			settle_job(j, f);
 		}
 	}
+	jobs_keep_loss(jobs);
 	jobs_flush(jobs);
 }
 

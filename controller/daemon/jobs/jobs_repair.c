@@ -73,25 +73,8 @@ int64_t job_repair_wait_ns(const struct job *j)
 /* What is left of a job, as its problem; the job goes on running. */
 static void report_loss(struct job *j, const Weft__V1__PlanJob *row)
 {
-	const Weft__V1__JobDegradation *l = row->degradation;
-	char text[STORE_NOTE_MAX], rest[64];
+	const char *text = strstr(row->reason, ": ");
 
-	if (l->rate > 0) {
-		snprintf(rest, sizeof(rest), "%.1f %% of the rate is left", 100 * l->rate);
-	} else {
-		snprintf(rest, sizeof(rest), "what is left is cut off");
-	}
-	if (l->failed == 0) {
-		snprintf(text, sizeof(text), "%s: %s", l->device, l->problem);
-	} else if (l->part[0]) {
-		snprintf(text, sizeof(text), "%s: %s%s failed: %s", l->device,
-			 l->part, l->failed > 1 ? ", ..." : "", rest);
-	} else {
-		snprintf(text, sizeof(text), "%d of %d circuits failed (%s, in "
-			 "%d -> out %d%s): %s", l->failed, row->circuits,
-			 l->device, l->in, l->out, l->failed > 1 ? ", ..." : "",
-			 rest);
-	}
 	if (!j->failed_ns) {
 		j->failed_ns = clk_now_ns();
 		if (clk_wall_ns() - j->s.repair_ns > FORGET_NS) {
@@ -99,7 +82,7 @@ static void report_loss(struct job *j, const Weft__V1__PlanJob *row)
 		}
 	}
 	j->rate = row->rate;
-	job_move(j, STORE_JOB_RUNNING, text);
+	job_move(j, STORE_JOB_RUNNING, text ? text + 2 : row->reason);
 }
 
 /* All its circuits are there (again); on a ring it may do without parts that failed. */
@@ -122,7 +105,8 @@ static const Weft__V1__PlanJob *find_row(const struct job_rows *rows, const char
 	return NULL;
 }
 
-void jobs_update_loss(struct jobs *jobs)
+/* By the rows of the present configuration; back: also of jobs that have lost nothing. */
+static void update_loss(struct jobs *jobs, bool back)
 {
 	const struct job_rows *rows = job_status_rows(jobs->status);
 	const struct model_fabric *f = apply_fabric(jobs->env->apply);
@@ -139,11 +123,21 @@ void jobs_update_loss(struct jobs *jobs)
 		}
 		if (row->degradation) {
 			report_loss(j, row);
-		} else {
+		} else if (back) {
 			report_all_back(j, row);
 		}
 	}
+}
+
+void jobs_update_loss(struct jobs *jobs)
+{
+	update_loss(jobs, true);
 	jobs_flush(jobs);
+}
+
+void jobs_keep_loss(struct jobs *jobs)
+{
+	update_loss(jobs, false);
 }
 
 /* ---- where to ------------------------------------------------------------ */

@@ -313,6 +313,9 @@ int64_t job_repair_wait_ns(const struct job *j);
 bool jobs_repair_one(struct jobs *jobs);
 /* Whether one's time has come, and it had room when that was looked at. */
 bool jobs_repair_due(const struct jobs *jobs);
+/* Jobs that run without some of their circuits say so, by what is known of them now: to be called
+ * after what changed their states, before that is told. */
+void jobs_keep_loss(struct jobs *jobs);
 /* The change that was to repair it has ended. */
 void job_end_repair(struct job *j, int rc, const struct err *err);
 
