@@ -124,16 +124,28 @@ openssl rand -hex 20 >"$T/tokens/admin"
 	"$T/certs/server.key" "$T/tokens" "$T/api" >"$T/api.log" 2>&1 &
 PID[api]=$!
 wait_for 20 test -s "$T/api" || { cat "$T/api.log"; exit 1; }
+API=$(<"$T/api")
+TOKEN=$(<"$T/tokens/admin")
 controller() {
-	/usr/bin/python3 "$TOP/docs/examples/kubernetes/controller.py" --server "$(cat "$T/api")" --secrets "$T/secrets" \
+	/usr/bin/python3 "$TOP/docs/examples/kubernetes/controller.py" --server "$API" --secrets "$T/secrets" \
 		--target "localhost:$port" --tls "$T/certs/ca.pem" "$T/certs/jobs.pem" "$T/certs/jobs.key" \
 		--every 0.2 >>"$T/controller.log" 2>&1 &
 	PID[controller]=$!
 }
 # api METHOD PATH [OBJECT]: as an administrator.
 api() {
-	curl -sS --cacert "$T/certs/ca.pem" -H "Authorization: Bearer $(cat "$T/tokens/admin")" \
-		-X "$1" "$(cat "$T/api")$2" ${3:+-H "Content-Type: application/json" -d "$3"}
+	curl -sS --cacert "$T/certs/ca.pem" -H "Authorization: Bearer $TOKEN" -X "$1" "$API$2" \
+		${3:+-H "Content-Type: application/json" -d "$3"}
+}
+# await SECONDS COMMAND...: until the command succeeds, which is tried after each change of an object.
+SEEN=0
+await() {
+	local end=$((SECONDS + $1 * 4))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		((SECONDS < end)) || return 1
+		SEEN=$(api GET "/control/wait/$SEEN")
+	done
 }
 LIGHTS=/apis/weft.example.com/v1/namespaces/weft/lights
 light() { # NAME NODES [MORE]
@@ -152,26 +164,26 @@ light train 4
 light wrong 99
 light wrong-too 98
 controller
-wait_for 30 phase train '.status.phase == "Running" and (.status.nodes | length) == 4'
+await 30 phase train '.status.phase == "Running" and (.status.nodes | length) == 4'
 tap "an object gets light"
 light more 4
-wait_for 20 phase more '.status.phase == "Queued" and (.status.message | test("4 hosts are wanted"))'
+await 20 phase more '.status.phase == "Queued" and (.status.message | test("4 hosts are wanted"))'
 tap "one without room waits, and says why"
-wait_for 20 phase wrong-too '.status.phase == "Failed" and (.status.message | test("there are 8"))'
+await 20 phase wrong-too '.status.phase == "Failed" and (.status.message | test("there are 8"))'
 tap "what cannot be is told, also of the second page"
 
 lists=$(count list)
 api POST /control/drop >"$T/out"
 api DELETE $LIGHTS/train >"$T/out"
-wait_for 30 gone train
+await 30 gone train
 tap "a watch that broke goes on: an object that is deleted goes when its light has"
-wait_for 30 phase more '.status.phase == "Running"'
+await 30 phase more '.status.phase == "Running"'
 tap "the next one gets the hosts"
 api POST /control/bookmark >"$T/out"
 api POST /control/compact >"$T/out"
 api POST /control/drop >"$T/out"
 light late 4
-wait_for 30 phase late '.status.phase == "Queued"'
+await 30 phase late '.status.phase == "Queued"'
 tap "a bookmark is where it goes on"
 [[ $(count list) == "$lists" && $(count gone) == 0 ]]
 tap "without another list"
@@ -184,7 +196,7 @@ for how in '' as-event; do
 	light "after$how" 4
 	api POST /control/compact >"$T/out"
 	api POST /control/back >"$T/out"
-	wait_for 30 gone late && wait_for 30 phase "after$how" '.status.phase == "Queued"' && (($(count gone) > missed))
+	await 30 gone late && await 30 phase "after$how" '.status.phase == "Queued"' && (($(count gone) > missed))
 	tap "changes that the server has forgotten are found by a list ${how:+(410 as an event)}"
 	[[ -n $how ]] || light late 4
 done
@@ -195,17 +207,17 @@ light new 2
 wait_for 20 grep -q '^weftd: ' "$T/controller.log" && phase more '.metadata.deletionTimestamp' >"$T/out"
 tap "while weftd is away an object waits for its light to go"
 daemon || exit 1
-wait_for 30 gone more && wait_for 30 phase after '.status.phase == "Running"'
+await 30 gone more && await 30 phase after '.status.phase == "Running"'
 tap "and goes when weftd is back"
 api POST /control/conflict >"$T/out"
 light busy 2
-wait_for 30 phase busy '.status.phase == "Queued" or .status.phase == "Running"' && (($(count conflict) > 0))
+await 30 phase busy '.status.phase == "Queued" or .status.phase == "Running"' && (($(count conflict) > 0))
 tap "a status that came after another change of the object is written again"
 
 stop controller KILL
 api DELETE $LIGHTS/after >"$T/out"
 controller
-wait_for 30 gone after
+await 30 gone after
 tap "what was deleted while the controller was away goes"
 api POST "/control/force-delete/afteras-event" >"$T/out"
 names() { weft job list --format json | jq -e "$1"; }
@@ -214,23 +226,23 @@ tap "the light of an object without a finalizer goes too"
 for name in wrong wrong-too new busy; do
 	api DELETE $LIGHTS/$name >"$T/out"
 done
-wait_for 30 names '[.jobs[].name] == ["other"]' && wait_for 20 none
+wait_for 30 names '[.jobs[].name] == ["other"]' && await 20 none
 tap "they are gone"
 light leased 4 ', "lease": 4'
-wait_for 30 phase leased '.status.phase == "Running"'
+await 30 phase leased '.status.phase == "Running"'
 light next 6 ', "lease": 4'
-wait_for 20 phase next '.status.phase == "Queued" and (.status.estimatedStart | test("^20.*Z$"))'
+await 20 phase next '.status.phase == "Queued" and (.status.estimatedStart | test("^20.*Z$"))'
 tap "an object that waits for one with a lease is told when it has light"
-wait_for 20 phase leased '.status.message | test("others were told")' ||
-	wait_for 20 phase next '.status.phase == "Running"'
-wait_for 30 phase next '.status.phase == "Running"' && phase leased '.status.phase == "Ended"' >"$T/out"
+await 20 phase leased '.status.message | test("others were told")' ||
+	await 20 phase next '.status.phase == "Running"'
+await 30 phase next '.status.phase == "Running"' && phase leased '.status.phase == "Ended"' >"$T/out"
 tap "and has it, though the other would have renewed its own"
 sleep 6
 phase next '.status.phase == "Running"' >"$T/out"
 tap "which it does when no other waits"
 api DELETE $LIGHTS/leased >"$T/out"
 api DELETE $LIGHTS/next >"$T/out"
-wait_for 30 names '[.jobs[].name] == ["other"]' && wait_for 20 none && [[ $(map) == 4 ]]
+wait_for 30 names '[.jobs[].name] == ["other"]' && await 20 none && [[ $(map) == 4 ]]
 tap "in the end there are no objects and no light, but that of others"
 
 # ---- claims whose pods wait for light; this is their scheduler ----
@@ -276,11 +288,11 @@ all_jobs() { weft job list --all --format json | jq '[.jobs[].name] | length'; }
 claim a
 claim b
 allocate a h2
-wait_for 20 condition a Ready False Incomplete '(.message | test("1 claims of 2 are allocated"))'
+await 20 condition a Ready False Incomplete '(.message | test("1 claims of 2 are allocated"))'
 tap "a claim waits for the others of its group"
 api POST /control/conflict >"$T/out"
 allocate b h4
-wait_for 30 lit a b
+await 30 lit a b
 tap "a group whose claims are allocated has the condition that its pods wait for"
 weft job list "$(job_of a)" --format json | jq -e '.jobs[0].nodes == ["h2", "h4"]' >"$T/out"
 tap "with light between their nodes"
@@ -289,19 +301,19 @@ api GET "$CLAIMS/a" | jq -e '(.status.devices[0].conditions | length) == 1 and (
 tap "what is of others stays"
 claim c
 allocate c h5
-wait_for 20 condition c Ready False Incomplete '(.message | test("3 claims of 2"))'
+await 20 condition c Ready False Incomplete '(.message | test("3 claims of 2"))'
 tap "one too many is told"
 deallocate c
-wait_for 30 lit a b
+await 30 lit a b
 api DELETE "$CLAIMS/c" >"$T/out"
 first=$(job_of a)
 deallocate b
-wait_for 30 condition a Ready False Incomplete && wait_for 30 names '[.jobs[].name] == ["other"]'
+await 30 condition a Ready False Incomplete && wait_for 30 names '[.jobs[].name] == ["other"]'
 tap "a claim that goes away releases its job"
 stop controller KILL
 allocate b h5
 controller
-wait_for 30 lit a b && [[ $(job_of a) != "$first" ]]
+await 30 lit a b && [[ $(job_of a) != "$first" ]]
 tap "one that is allocated again, while the controller is away, gets another"
 job=$(job_of a)
 since=$(api GET "$CLAIMS/a" | jq .metadata.resourceVersion)
@@ -312,24 +324,24 @@ controller
 daemon || exit 1
 claim d '{group: "mark", nodes: 9}'
 allocate d h6
-wait_for 30 condition d Ready False Incomplete
+await 30 condition d Ready False Incomplete
 [[ $(all_jobs) == "$before" && $(api GET "$CLAIMS/a" | jq .metadata.resourceVersion) == "$since" ]] && lit a b >"$T/out"
 tap "a controller and a weftd that start again change nothing"
 weft job release "$job" >"$T/out" 2>&1
-wait_for 30 condition a Failed True Ended && wait_for 30 condition b Failed True Ended && condition a Ready False Ended >"$T/out"
+await 30 condition a Failed True Ended && await 30 condition b Failed True Ended && condition a Ready False Ended >"$T/out"
 tap "a job that is over is the failure condition"
 deallocate a
 deallocate b
 allocate a h2
 allocate b h4
-wait_for 30 lit a b && [[ $(job_of a) != "$job" ]]
+await 30 lit a b && [[ $(job_of a) != "$job" ]]
 tap "its pods are placed again, and have light"
 claim e '{group: "wrong", collective: "nothing"}'
 claim f '{group: "wrong", collective: "nothing"}'
 allocate e h5
 allocate f h6
-wait_for 20 condition e Failed True Failed '(.message | test("unknown collective"))' &&
-	wait_for 20 condition f Failed True Failed
+await 20 condition e Failed True Failed '(.message | test("unknown collective"))' &&
+	await 20 condition f Failed True Failed
 tap "what cannot be is the failure condition too"
 for name in a b d e f; do
 	api DELETE "$CLAIMS/$name" >"$T/out"

@@ -28,7 +28,8 @@ concepts", "Custom resources", "Finalizers"; the structure Status of meta/v1):
 POST /control/WHAT (admin): drop (watches break in the middle of a line), away and
 back (503 to all but admin), compact (forgets old changes), as-event (410 as an
 ERROR event), bookmark, conflict (an object changes before each of the next 3
-updates of its status), force-delete/NAME; GET /control/counts.
+updates of its status), force-delete/NAME; GET /control/counts; GET /control/wait/VERSION:
+the newest one, as soon as it is another, or after a second.
 """
 import copy
 import datetime
@@ -459,6 +460,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 def control(what, name=None):
     with store.changed:
+        if what == "wait":
+            store.changed.wait_for(lambda: store.version != int(name), 1)
+            return store.version
         if what == "drop":
             store.drops += 1
         elif what == "bookmark":

@@ -52,11 +52,14 @@ tap "it says what is in its programs"
 tap "it needs no MPI"
 [[ $(dpkg-deb -c "$LAB_DEB") == *" ./usr/bin/weft-emulator"* ]]
 tap "emulators are in a package of their own"
-cp "$DEB" "$LAB_DEB" "$MPI_DEB" "$T"
-expect 0 "they are packed once more" make -s -C "$TOP" deb BUILD="$BUILD"
-cmp "$T/${DEB##*/}" "$DEB" && cmp "$T/${LAB_DEB##*/}" "$LAB_DEB" &&
-	cmp "$T/${MPI_DEB##*/}" "$MPI_DEB"
-tap "to the same bytes"
+# One commit in four, and always by hand; soak_package.sh builds them from nothing, twice.
+if ((${WEFT_TURN:-0} % 4 == 0)); then
+	cp "$DEB" "$LAB_DEB" "$MPI_DEB" "$T"
+	expect 0 "they are packed once more" make -s -C "$TOP" deb BUILD="$BUILD"
+	cmp "$T/${DEB##*/}" "$DEB" && cmp "$T/${LAB_DEB##*/}" "$LAB_DEB" &&
+		cmp "$T/${MPI_DEB##*/}" "$MPI_DEB"
+	tap "to the same bytes"
+fi
 dpkg-deb -c "$MPI_DEB" | awk '{ print $6 }' | grep -v '/$' | sort >"$T/mpi-files"
 for f in ./usr/bin/weft-mpi-run ./usr/lib/weft/libweft_mpi.so ./usr/share/man/man7/weft_mpi.7.gz; do
 	grep -xF "$f" "$T/mpi-files"

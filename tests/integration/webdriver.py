@@ -20,7 +20,7 @@ class Missing(Exception):
 
 
 class Browser:
-    def __init__(self, folder, width=1280, height=900):
+    def __init__(self, folder, width=1280, height=900, logs=("browser",)):
         self.session = None
         try:
             self.driver = subprocess.Popen(
@@ -37,7 +37,7 @@ class Browser:
             args.append("--no-sandbox")
         wanted = {"browserName": "chrome", "acceptInsecureCerts": False,
                   "goog:chromeOptions": {"args": args},
-                  "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
+                  "goog:loggingPrefs": {name: "ALL" for name in logs}}
         try:
             answer = self._call("POST", "/session",
                                 {"capabilities": {"alwaysMatch": wanted}})

@@ -737,7 +737,7 @@ def main():
     names = sys.argv[3:]
     try:
         if not set(names) <= BARE:
-            browser = Browser(FOLDER)
+            browser = Browser(FOLDER, logs=("browser", "performance"))
         for name in names:
             globals()["test_" + name]()
             print("pass", name, flush=True)

@@ -2,9 +2,10 @@
 """Views of the page as they are stored: what they consist of, and that no text
 lies over another.
 
-webui_scenes.py URL FOLDER STORED [--update] SCENE:HASH...: each view must be as
-STORED/SCENE.txt says, at 1280 pixels; texts are looked at there and at 400.
-Prints "pass SCENE" for each, "missing" without a browser.
+webui_scenes.py FOLDER STORED [--update]: for each line of standard input, URL SCENE:HASH..., each
+view must be as STORED/SCENE.txt says, at 1280 pixels; texts are looked at there and at 400.
+Prints "pass SCENE" for each, "missing" without a browser, and "done" after each line; an empty line
+is the last. One browser looks at all, as to start it takes longest.
 """
 
 import difflib
@@ -87,26 +88,32 @@ def check_detector(browser):
     assert browser.run(script("webui_overlap.js"))[1], "an overlap is not seen"
 
 
+def look_at(browser, line, stored, update):
+    url, *scenes = line.split()
+    for scene in scenes:
+        name, place = scene.split(":", 1)
+        check_scene(browser, url + "#" + place, stored, name, update)
+        print("pass", name, flush=True)
+    check_detector(browser)
+    # A page whose weftd ends would complain to the next one's.
+    browser.go("about:blank")
+    browser.log("browser")
+
+
 def main():
-    url, folder, stored, *scenes = sys.argv[1:]
-    update = scenes[0] == "--update"
+    folder, stored, *options = sys.argv[1:]
     browser = None
-    try:
-        browser = Browser(folder)
-        for scene in scenes[update:]:
-            name, place = scene.split(":", 1)
-            check_scene(browser, url + "#" + place, stored, name, update)
-            print("pass", name, flush=True)
-        check_detector(browser)
-    except Missing as e:
-        print("missing", str(e).split("\n")[0], flush=True)
-    except Exception:
-        traceback.print_exc(file=sys.stdout)
-        return 1
-    finally:
-        if browser:
-            browser.close()
-    return 0
+    while (line := sys.stdin.readline().strip()):
+        try:
+            browser = browser or Browser(folder)
+            look_at(browser, line, stored, options == ["--update"])
+        except Missing as e:
+            print("missing", str(e).split("\n")[0], flush=True)
+        except Exception:
+            traceback.print_exc(file=sys.stdout)
+        print("done", flush=True)
+    if browser:
+        browser.close()
 
 
-sys.exit(main())
+main()
