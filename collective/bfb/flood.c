@@ -6,7 +6,8 @@
  * unit of capacity, first where there are fewest to choose from, any of them by chance. Nodes whose
  * links are the narrowest are then busy from the first step to the last, however irregular the
  * digraph is, and nothing is planned beyond a step: that makes it fast. How many chunks a shard and
- * which quota is best is tried. Deterministic: chance is seeded.
+ * which quota is best is tried, where runs are short with several seeds. Deterministic: chance is
+ * seeded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,10 @@
 #include "lib/base/number/rat.h"
 #include "lib/base/number/rng.h"
 
-#define MAX_CHUNKS 4
+#define MAX_SEEDS 16
 #define MAX_TRANSFERS (INT64_C(1) << 23)
 #define WORK (INT64_C(1) << 28)		/* words looked at in all runs together, roughly */
+#define MORE_WORK (INT64_C(1) << 21)	/* the same of seeds after the first */
 #define STEP_SHARE 1000			/* without a cost a step costs this part of T_B's bound */
 
 struct bfb_flood {
@@ -29,6 +31,7 @@ struct bfb_flood {
 	uint64_t *have, *got;	/* by node: chunks before the step; with those of it */
 	int64_t *used;		/* by arc, in this step */
 	int64_t *choice;	/* by arc: chunks that it could bring */
+	int seed;
 	struct rng rng;
 	struct arrays arrays;
 	struct coll_sched *sched;	/* NULL: only figures */
@@ -36,6 +39,17 @@ struct bfb_flood {
 	double load;		/* of all steps, in chunks a unit */
 	int64_t work;
 };
+
+/* Of capacities. */
+static int64_t unit_of(const struct topo *t)
+{
+	int64_t unit = 0;
+
+	for (int a = 0; a < topo_m(t); a++) {
+		unit = rat_gcd(unit, topo_arc(t, a)->cap);
+	}
+	return unit;
+}
 
 static void flood_init(struct bfb_flood *f, const struct topo *t, int chunks)
 {
@@ -46,9 +60,7 @@ static void flood_init(struct bfb_flood *f, const struct topo *t, int chunks)
 	arrays_add(&f->arrays, f->got, (size_t)n * (size_t)words);
 	arrays_add(&f->arrays, f->used, topo_m(t));
 	arrays_add(&f->arrays, f->choice, topo_m(t));
-	for (int a = 0; a < topo_m(t); a++) {
-		f->unit = rat_gcd(f->unit, topo_arc(t, a)->cap);
-	}
+	f->unit = unit_of(t);
 }
 
 static void start(struct bfb_flood *f)
@@ -60,7 +72,7 @@ static void start(struct bfb_flood *f)
 		}
 	}
 	memcpy(f->got, f->have, (size_t)f->n * (size_t)f->words * sizeof(*f->have));
-	rng_seed(&f->rng, 1);
+	rng_seed(&f->rng, (uint64_t)f->seed);
 	f->steps = 0;
 	f->load = 0;
 }
@@ -183,6 +195,7 @@ static int run(struct bfb_flood *f, struct err *err)
 struct bfb_flood_best {
 	int chunks;		/* 0: none yet */
 	int64_t quota;
+	int seed;
 	double price;		/* shard times per unit of capacity in lowest terms */
 };
 
@@ -210,7 +223,7 @@ static int try_quotas(struct bfb_flood *f, double step, struct bfb_flood_best *b
 		*work -= f->work;
 		price = f->load / f->chunks + f->steps * step;
 		if (rc == 0 && (best->chunks == 0 || price < best->price)) {
-			*best = (struct bfb_flood_best){ f->chunks, f->quota, price };
+			*best = (struct bfb_flood_best){ f->chunks, f->quota, f->seed, price };
 			idle = 0;
 		} else {
 			idle++;
@@ -222,22 +235,43 @@ static int try_quotas(struct bfb_flood *f, double step, struct bfb_flood_best *b
 	return rc;
 }
 
+/* Numbers of chunks: the first few once, all of them with more seeds. */
+static const int chunks_tried[] = { 1, 2, 4, 3, 6, 8 };
+#define FIRST_CHUNKS 3
+#define ALL_CHUNKS (int)(sizeof(chunks_tried) / sizeof(chunks_tried[0]))
+
+/* Those from..to-1 with one seed. */
+static int try_seed(const struct topo *t, double step, int seed, int from, int to,
+		    struct bfb_flood_best *best, int64_t *work, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = from; i < to && rc == 0 && *work > 0; i++) {
+		struct bfb_flood f;
+
+		if ((int64_t)topo_n(t) * topo_n(t) * chunks_tried[i] > MAX_TRANSFERS) {
+			continue;
+		}
+		flood_init(&f, t, chunks_tried[i]);
+		f.seed = seed;
+		rc = try_quotas(&f, step, best, work, err);
+		arrays_fini(&f.arrays);
+	}
+	return rc;
+}
+
 static int search(const struct topo *t, const struct coll_cost *cost, struct bfb_flood_best *best,
 		  struct err *err)
 {
-	int64_t work = WORK;
-	int rc = 0;
+	int64_t work = WORK, more = MORE_WORK;
+	double step = price_step(t, unit_of(t), cost);
+	int rc;
 
 	*best = (struct bfb_flood_best){ 0 };
-	for (int chunks = 1; chunks <= MAX_CHUNKS && rc == 0 && work > 0; chunks *= 2) {
-		struct bfb_flood f;
-
-		if ((int64_t)topo_n(t) * topo_n(t) * chunks > MAX_TRANSFERS) {
-			break;
-		}
-		flood_init(&f, t, chunks);
-		rc = try_quotas(&f, price_step(t, f.unit, cost), best, &work, err);
-		arrays_fini(&f.arrays);
+	rc = try_seed(t, step, 1, 0, FIRST_CHUNKS, best, &work, err);
+	for (int seed = 1; seed <= MAX_SEEDS && rc == 0; seed++) {
+		rc = try_seed(t, step, seed, seed > 1 ? 0 : FIRST_CHUNKS, ALL_CHUNKS, best, &more,
+			      err);
 	}
 	return rc;
 }
@@ -262,6 +296,7 @@ static int allgather(const struct topo *t, const void *cost, struct coll_sched *
 	}
 	flood_init(&f, t, best.chunks);
 	f.quota = best.quota;
+	f.seed = best.seed;
 	f.sched = *out;
 	if ((rc = run(&f, err)) == 0) {
 		rc = coll_finish(*out, err);

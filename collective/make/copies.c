@@ -281,31 +281,57 @@ static bool may_gain(const struct coll_make_query *q, bool spanning, const struc
 	       (!best->sched || make_is_above(q, best));
 }
 
-/* What goes into the ranks with the thinnest links, times ranks, is much less than what goes into
- * all. */
-static bool is_lopsided(const struct topo *t)
+/* What goes into the rank with the thinnest links; *all: into all of them. */
+static int64_t thinnest(const struct topo *t, int64_t *all)
 {
-	int64_t *in = x_new((size_t)topo_n(t), sizeof(*in)), least = INT64_MAX, all = 0;
+	int64_t *in = x_new((size_t)topo_n(t), sizeof(*in)), least = INT64_MAX;
 
+	*all = 0;
 	for (int a = 0; a < topo_m(t); a++) {
 		in[topo_arc(t, a)->dst] += topo_arc(t, a)->cap;
-		all += topo_arc(t, a)->cap;
+		*all += topo_arc(t, a)->cap;
 	}
 	for (int v = 0; v < topo_n(t); v++) {
 		least = in[v] < least ? in[v] : least;
 	}
 	free(in);
+	return least;
+}
+
+/* What goes into the ranks with the thinnest links, times ranks, is much less than what goes into
+ * all. */
+static bool is_lopsided(const struct topo *t)
+{
+	int64_t all, least = thinnest(t, &all);
+
 	return (double)least * topo_n(t) * NEAR < (double)all;
 }
 
 /* An all-reduce has spanning trees used both ways, at the bound, which those of all ranks alike are
- * far from: only the first are packed. */
+ * far from: only the first are packed, unless steps count more. */
 static bool has_spanning(const struct coll_make_query *q)
 {
 	const struct topo *t = q->physical ? q->physical : q->topo;
 
 	return q->kind == COLL_ALLREDUCE && !q->min_cost && coll_forest_has_spanning(t) &&
 	       is_lopsided(t);
+}
+
+/* Sums for all ranks alike and then copies may be faster than the best so far, though the thinnest
+ * links bound both: that takes as many steps as the digraph is wide, twice, and all there. */
+static bool may_be_apart(const struct coll_make_query *q, const struct coll_made *best)
+{
+	const struct topo *t = q->physical ? q->physical : q->topo;
+	double bits, steps, n = topo_n(t);
+	int64_t all;
+
+	if (!q->cost || !best->sched || !may_gain(q, false, best)) {
+		return false;
+	}
+	bits = (n - 1) / n * (double)q->cost->size_bytes * 8;
+	steps = topo_diameter(t) * (double)(q->cost->alpha_ns + q->cost->hop_ns);
+	return 2 * (steps + bits * 1e9 / ((double)thinnest(t, &all) * (double)q->cost->link_bps)) *
+		       NEAR < (double)best->time_ns;
 }
 
 static int offer_forest(const struct coll_make_query *q, const struct coll_algorithm *self,
@@ -381,7 +407,9 @@ int make_by_forest(const struct coll_make_query *q, const struct coll_algorithm 
 	    (!spanning && is_near(best))) {
 		return rc;
 	}
-	return offer_forest(q, self, true, best, err);
+	rc = offer_forest(q, self, true, best, err);
+	return rc == 0 && spanning && may_be_apart(q, best)
+		       ? offer_forest(q, self, false, best, err) : rc;
 }
 
 /* Nodes up to which "auto" floods for a job, and nodes times arcs for anybody; beyond 2900 nodes

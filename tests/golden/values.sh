@@ -59,7 +59,7 @@ late 'Jellyfish(32,4,1)' allreduce 1 10 31/16
 chosen() { # TOPOLOGY OPTIONS...
 	weft schedule make -t "$1" -c allgather "${@:2}" --format json | jq -c '[.algorithm, .steps]'
 }
-[[ $(chosen 'Jellyfish(32,4,1)' --objective bandwidth) == '["trees",5]' && $(chosen 'Mesh(3,5)' --objective bandwidth) == '["late",6]' ]]
+[[ $(chosen 'Jellyfish(32,4,1)' --objective bandwidth) == '["trees",5]' && $(chosen 'DiCay(5:4,r=2,{(1,0),(0,1)})' --objective bandwidth) == '["late",4]' ]]
 tap "trees and late takers are taken when they are better"
 cost=(--alpha 1us --bandwidth 100Gbps --size)
 [[ $(chosen 'Jellyfish(32,4,1)' "${cost[@]}" 1MB) == '["trees",5]' &&

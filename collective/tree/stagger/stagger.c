@@ -23,6 +23,7 @@
 #define WORTH_MANY 1.05			/* by so much faster, before much work is spent */
 #define BALANCE 0.15			/* of the best numbers of steps that were measured */
 #define START_RUNS 8			/* of a search from a number of batches, at least */
+#define FAR 1.1				/* times what is asked for: no other beginning helps */
 #define NEAR 1.0005			/* times what cannot be beaten: nothing more is tried */
 
 #define N_EVEN 5
@@ -373,6 +374,16 @@ static int try_many_levels(struct stagger_search *c)
 	return c->batches == 0 && k >= 2 && price < c->best.price ? try_one(c, at) : 0;
 }
 
+static void begin_part(struct stagger_search *c, enum stagger_part part)
+{
+	if (c->part == STAGGER_ALL && part != STAGGER_ALL) {
+		c->moves /= 2;
+	}
+	c->units *= c->s->limit[part] / c->limit;
+	c->limit = c->s->limit[part];
+	c->part = part;
+}
+
 /* The best that is found for a part from one number of steps on, or from theorem 4's, in so many
  * batches (0: chosen). */
 static int search(struct stagger_search *c, enum stagger_part part, int64_t batches)
@@ -382,12 +393,7 @@ static int search(struct stagger_search *c, enum stagger_part part, int64_t batc
 	double steps;
 	int rc;
 
-	if (c->part == STAGGER_ALL && part != STAGGER_ALL) {
-		c->moves /= 2;
-	}
-	c->units *= c->s->limit[part] / c->limit;
-	c->limit = c->s->limit[part];
-	c->part = part;
+	begin_part(c, part);
 	c->batches = batches;
 	c->work = WORK;
 	c->best = (struct stagger_try){ 0 };
@@ -412,39 +418,53 @@ static int search(struct stagger_search *c, enum stagger_part part, int64_t batc
 	return rc;
 }
 
-/* All at a time, from these numbers of batches, too, where that is little work: a search ends in
- * the best that is near. */
-static int search_at_once(struct stagger_search *c)
+/* The part that was searched, from these numbers of batches, too, where that is little work and
+ * what was found not far from what is asked for: a search ends in the best that is near. */
+static int search_starts(struct stagger_search *c, double below)
 {
 	static const int starts[] = { 32, 128 };
-	int rc = search(c, STAGGER_ALL, c->s->opt->batches);
+	bool far = c->best.price > below * FAR;
+	int rc = 0;
 
-	for (size_t i = 0; i < 2 && rc == 0 && c->s->opt->batches == 0; i++) {
+	for (size_t i = 0; i < 2 && rc == 0 && c->s->opt->batches == 0 && !far; i++) {
 		struct stagger_try before = c->best;
 
 		c->work = WORK - START_RUNS * starts[i] * c->moves;
 		if (goes_on(c)) {
-			rc = search(c, STAGGER_ALL, starts[i]);
+			rc = search(c, c->part, starts[i]);
 			c->best = c->best.price < before.price ? c->best : before;
 		}
 	}
 	return rc;
 }
 
+/* Copies in as many batches as sums: as these are, which is all where both are alike, or else
+ * searched for. */
+static int search_copies(struct stagger_search *c, const struct stagger_try *sums, double alike)
+{
+	int rc;
+
+	begin_part(c, STAGGER_OUT);
+	c->best = (struct stagger_try){ 0 };
+	rc = try_one(c, *sums);
+	return rc || c->best.price <= alike * NEAR ? rc : search(c, STAGGER_OUT, sums->batches);
+}
+
 /* Sums, and then copies, where that is below the best of both at the same time. */
 static int search_apart(struct stagger_search *c, struct stagger_plan *plan)
 {
-	double best = plan->parts[0].price;
+	double best = plan->parts[0].price, out = min_price(c, STAGGER_OUT);
+	double ratio = c->s->limit[STAGGER_OUT] / c->s->limit[STAGGER_IN];
 	struct stagger_try sums;
 	int rc = 0;
 
-	if (min_price(c, STAGGER_IN) + min_price(c, STAGGER_OUT) >= best ||
-	    (rc = search(c, STAGGER_IN, c->s->opt->batches))) {
+	if (min_price(c, STAGGER_IN) + out >= best ||
+	    (rc = search(c, STAGGER_IN, c->s->opt->batches)) ||
+	    (rc = search_starts(c, best / (1 + ratio)))) {
 		return rc;
 	}
 	sums = c->best;
-	if (sums.price + min_price(c, STAGGER_OUT) >= best ||
-	    (rc = search(c, STAGGER_OUT, sums.batches))) {
+	if (sums.price + out >= best || (rc = search_copies(c, &sums, ratio * sums.price))) {
 		return rc;
 	}
 	if (sums.price + c->best.price < best) {
@@ -475,7 +495,8 @@ static int search_all(struct stagger_search *c, struct stagger_plan *plan)
 
 	*plan = (struct stagger_plan){ .n = 0 };
 	if (min_price(c, STAGGER_ALL) >= c->below ||
-	    (rc = search_at_once(c))) {
+	    (rc = search(c, STAGGER_ALL, c->s->opt->batches)) ||
+	    (rc = search_starts(c, c->below))) {
 		return rc;
 	}
 	*plan = (struct stagger_plan){ { c->best }, 1 };

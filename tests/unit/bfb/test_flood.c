@@ -39,7 +39,7 @@ static void test_random(void **state)
 
 	(void)state;
 	rng_seed(&r, 11);
-	for (int i = 0; i < 120; i++) {
+	for (int i = 0; i < 60; i++) {
 		struct topo *t = random_digraph(&r);
 		struct coll_report report;
 		struct err err = { 0 };
@@ -80,6 +80,33 @@ static void test_meshes(void **state)
 	assert_flood(COLL_ALLGATHER, "K(6)", "5/6", "5/6", 1);
 }
 
+/* A hub and a ring of nine, whose nodes have two links from beside them and one from the hub:
+ * some order of what comes by them keeps all three busy in all six steps of half a shard. */
+static void test_wheel(void **state)
+{
+	const struct coll_cost cost = { .alpha_ns = 500, .link_bps = INT64_C(400000000000),
+					.size_bytes = 1 << 30 };
+	struct err err = { 0 };
+	struct coll_sched *s;
+	struct topo *t;
+
+	(void)state;
+	must(topo_new(10, &t, &err), &err);
+	for (int v = 0; v < 9; v++) {
+		const int to[] = { (v + 1) % 9, (v + 8) % 9, 9 };
+
+		for (int k = 0; k < 3; k++) {
+			must(topo_add_arc(t, v, to[k], 1, 0, &err), &err);
+		}
+		must(topo_add_arc(t, 9, v, 1, 0, &err), &err);
+	}
+	topo_freeze(t);
+	must(coll_flood(COLL_ALLGATHER, t, &cost, &s, &err), &err);
+	assert_factor(s, "27/10", "27/10");
+	coll_free(s);
+	topo_free(t);
+}
+
 static void test_refused(void **state)
 {
 	static const int arcs[][2] = { { 0, 1 } };
@@ -103,6 +130,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_meshes),
+		cmocka_unit_test(test_wheel),
 		cmocka_unit_test(test_refused),
 	};
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
@@ -314,6 +315,38 @@ static void predicted(void **state)
 	assert_true(seen > 40);
 }
 
+static int64_t time_of(const char *edges, enum coll_kind kind, const struct coll_cost *c)
+{
+	struct coll_make_query q;
+	struct coll_made m;
+	struct topo *t;
+	int64_t ns;
+
+	assert_int_equal(topo_from_edges(edges, strlen(edges), &t, NULL), 0);
+	q = (struct coll_make_query){ .kind = kind, .topo = t, .cost = c, .extra_steps = -1 };
+	assert_int_equal(coll_make(&q, &m, NULL), 0);
+	check(&q, &m);
+	ns = m.time_ns;
+	coll_made_fini(&m);
+	topo_free(t);
+	return ns;
+}
+
+/* An all-reduce is no slower than what it may be made of: Petersen's graph with links of three
+ * capacities, where spanning trees move less but take more steps. */
+static void both_halves(void **state)
+{
+	static const char graph[] = "undirected\n0 1 2\n1 2 2\n2 3 2\n3 4 2\n4 0 2\n0 5 3\n1 6 3\n"
+				    "2 7 3\n3 8 3\n4 9 3\n5 7 1\n6 8 1\n7 9 1\n8 5 1\n9 6 1\n";
+	const struct coll_cost c = { .alpha_ns = 10000, .link_bps = INT64_C(400000000000),
+				     .size_bytes = 1 << 26 };
+	int64_t sums = time_of(graph, COLL_REDUCE_SCATTER, &c);
+	int64_t copies = time_of(graph, COLL_ALLGATHER, &c);
+
+	(void)state;
+	assert_in_range(time_of(graph, COLL_ALLREDUCE, &c), 1, sums + copies);
+}
+
 /* Every option has an algorithm that takes it, and every algorithm only options that are for one
  * of its collectives. */
 static void table(void **state)
@@ -343,6 +376,7 @@ int main(void)
 		cmocka_unit_test(auto_is_best), cmocka_unit_test(options),
 		cmocka_unit_test(two_names),
 		cmocka_unit_test(budget), cmocka_unit_test(embedded), cmocka_unit_test(refused),
+		cmocka_unit_test(both_halves),
 		cmocka_unit_test(trimmed), cmocka_unit_test(predicted), cmocka_unit_test(table),
 	};
 

@@ -257,11 +257,27 @@ static void test_refused(void **state)
 	coll_made_fini(&m);
 }
 
+/* An all-reduce is no slower than sums, then copies, on two servers of four and rails: a search for
+ * both at a time begins with as many batches as one for either. */
+static void test_halves(void **state)
+{
+	static const char boxes[] = "undirected\nswitch 8-13\n0 8 12\n1 8 12\n2 8 12\n3 8 12\n"
+				    "4 9 12\n5 9 12\n6 9 12\n7 9 12\n0 10\n1 11\n2 12\n3 13\n"
+				    "4 10\n5 11\n6 12\n7 13\n";
+	struct coll_made copies = make(boxes, COLL_ALLGATHER, NULL, 1 << 17, 0);
+	struct coll_made all = make(boxes, COLL_ALLREDUCE, NULL, 1 << 17, 0);
+
+	(void)state;
+	assert_in_range(all.time_ns, 1, 2 * copies.time_ns);
+	coll_made_fini(&copies);
+	coll_made_fini(&all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_star),
-		cmocka_unit_test(test_auto),
+		cmocka_unit_test(test_halves), cmocka_unit_test(test_auto),
 		cmocka_unit_test(test_never_worse),
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_refused),
