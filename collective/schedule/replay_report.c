@@ -221,6 +221,22 @@ static int bandwidth_bound(const struct coll_sched *s, mpq_t bound, struct err *
 	return rc;
 }
 
+double coll_uneven_loss(const struct coll_sched *s, const struct coll_report *r)
+{
+	double loss = 0;
+	mpq_t even;
+
+	mpq_init(even);
+	coll_node_bound(s->kind, coll_physical(s), even);
+	if ((s->kind == COLL_ALLGATHER || s->kind == COLL_REDUCE_SCATTER ||
+	     s->kind == COLL_ALLREDUCE) && mpq_cmp(r->bandwidth_bound, even) > 0) {
+		mpq_div(even, r->bandwidth_bound, even);
+		loss = mpq_get_d(even) - 1;
+	}
+	mpq_clear(even);
+	return loss;
+}
+
 /* ---- the report ---- */
 
 /* Sums of the steps' largest loads, in chunks, and of the hops. */

@@ -323,6 +323,10 @@ struct coll_report {
 /* Every report before its first use, and after its last. */
 void coll_report_init(struct coll_report *r);
 void coll_report_fini(struct coll_report *r);
+/* By how much the bound of an all-gather, a reduce-scatter or an all-reduce is above that of ranks
+ * which all have the links of the one with the most, as a share: no schedule loses less. 0: of
+ * links that are even, and of others. O(arcs). */
+double coll_uneven_loss(const struct coll_sched *s, const struct coll_report *r);
 
 /*
  * Replays a finished schedule and proves its post-condition. WEFT_EVERIFY

@@ -602,6 +602,7 @@ static void fill_loss(struct msg_job *j, const struct plan *p, const struct plan
 		out->steps = loss->report.steps;
 		out->time_ns = loss->time_ns;
 		out->bound_ns = loss->bound_ns;
+		out->uneven_loss = coll_uneven_loss(loss->sched, &loss->report);
 		rat_str(loss->report.bandwidth_factor, j->loss_factor, sizeof(j->loss_factor));
 	} else {
 		out->problem = (char *)loss->why.msg;

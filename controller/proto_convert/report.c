@@ -729,7 +729,7 @@ static bool is_circuits(const Weft__V1__PlanJob *j)
 void msg_degradation_text(const Weft__V1__PlanJob *j, char *text, size_t size)
 {
 	const Weft__V1__JobDegradation *l = j->degradation;
-	char what[256], more[32] = "";
+	char what[256], more[32] = "", uneven[64] = "";
 
 	if (l->failed == 0) {
 		snprintf(text, size, "job %s: %s: %s", j->name, l->device, l->problem);
@@ -744,6 +744,10 @@ void msg_degradation_text(const Weft__V1__PlanJob *j, char *text, size_t size)
 		snprintf(what, sizeof(what), "%d of %d circuits failed (%s, in %d -> out %d ...)",
 			 l->failed, j->circuits, l->device, l->in, l->out);
 	}
+	if (l->uneven_loss > 0) {
+		snprintf(uneven, sizeof(uneven), " (uneven links lose %.1f %%, whatever the "
+			 "schedule)", 100 * l->uneven_loss);
+	}
 	if (is_circuits(j)) {
 		snprintf(text, size, "job %s: %s, and are dark until they are repaired", j->name,
 			 what);
@@ -755,7 +759,7 @@ void msg_degradation_text(const Weft__V1__PlanJob *j, char *text, size_t size)
 			 "rate", j->name, what, 100 * l->rate);
 	} else {
 		snprintf(text, size, "job %s: %s: its schedule is now the one on what remains, at "
-			 "%.1f %% of the rate", j->name, what, 100 * l->rate);
+			 "%.1f %% of the rate%s", j->name, what, 100 * l->rate, uneven);
 	}
 }
 

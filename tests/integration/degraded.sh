@@ -108,6 +108,8 @@ schedule sum
 tap "on the arcs that are left"
 job sum | jq -e '.degradation.rate > 0.3 and .degradation.rate < 1' >/dev/null
 tap "at a lower rate"
+[[ $(job sum | jq '.degradation.uneven_loss * 1000 | round') == "$(jq '.uneven_loss * 1000 | round' "$T/out")" ]]
+tap "and what uneven links lose by theorem"
 
 # A ring that is cut has no schedule.
 xc=$(control ocs0 map | awk -F'[ ,]+' '$1 > 32 { print $1 "," $2; exit }')

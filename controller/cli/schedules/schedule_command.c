@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "collective/make/make.h"
-#include "collective/schedule/cut_bound.h"
 #include "collective/tree/tree.h"
 #include "controller/cli/core/private.h"
 #include "controller/cli/schedules/programs.h"
@@ -63,32 +62,18 @@ int cli_replay(const struct coll_sched *s, struct coll_report *r, struct err *er
 	return rc;
 }
 
-/* By how much the bound is more than it is where all ranks have the links of the one with the
- * most. */
-static void out_uneven_loss(const struct cli *c, struct out *o, const struct coll_sched *s,
-			    const struct coll_report *r)
-{
-	enum coll_kind kind = coll_kind_of(s);
-	mpq_t even;
-
-	mpq_init(even);
-	coll_node_bound(kind, coll_physical(s), even);
-	if ((kind == COLL_ALLGATHER || kind == COLL_REDUCE_SCATTER || kind == COLL_ALLREDUCE) &&
-	    mpq_cmp(r->bandwidth_bound, even) > 0) {
-		mpq_div(even, r->bandwidth_bound, even);
-		cli_out_gap(c, o, "uneven_loss", mpq_get_d(even) - 1);
-	}
-	mpq_clear(even);
-}
-
 void cli_out_replay(const struct cli *c, struct out *o, const struct coll_sched *s,
 		    const struct coll_report *r)
 {
+	double loss = coll_uneven_loss(s, r);
+
 	out_int(o, "transfers", r->transfers);
 	out_int(o, "chunk_hops", r->chunk_hops);
 	out_fraction(o, "bandwidth_factor", r->bandwidth_factor);
 	out_fraction(o, "bandwidth_bound", r->bandwidth_bound);
-	out_uneven_loss(c, o, s, r);
+	if (loss > 0) {
+		cli_out_gap(c, o, "uneven_loss", loss);
+	}
 	out_bool(o, "bandwidth_optimal", r->bandwidth_optimal);
 }
 
