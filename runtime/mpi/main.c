@@ -72,6 +72,7 @@ struct mpi_worker {
 	struct mpi_measure measure;
 	int64_t wrong;		/* elements of all ranks, in the worst run */
 	int64_t planned_bytes;	/* all messages, by the schedule; of the first rank; -1: unknown */
+	struct out *result;	/* of the first rank */
 };
 
 /* ---- errors ---- */
@@ -627,19 +628,15 @@ static void out_result(struct mpi_worker *w, double *repeats, double *ranks, str
 	}
 }
 
-static int report(struct mpi_worker *w, struct err *err)
+static void report(struct mpi_worker *w)
 {
-	struct out *o = w->rank == 0 ? out_new(OUT_JSON_LINE) : NULL;
 	double *repeats = x_new((size_t)w->options.repeat, sizeof(double));
 	double *ranks = x_new((size_t)w->ranks, sizeof(double));
 
-	out_result(w, repeats, ranks, o);
+	w->result = w->rank == 0 ? out_new(OUT_JSON_LINE) : NULL;
+	out_result(w, repeats, ranks, w->result);
 	free(repeats);
 	free(ranks);
-	if (w->rank > 0) {
-		return 0;
-	}
-	return print(o) ? err_set(err, WEFT_EIO, "the result could not be written") : 0;
 }
 
 static int work(struct mpi_worker *w, struct err *err)
@@ -658,7 +655,20 @@ static int work(struct mpi_worker *w, struct err *err)
 		return rc;
 	}
 	run_all(w);
-	return report(w, err);
+	report(w);
+	return 0;
+}
+
+/* The result, when no rank has anything to do any more but to leave MPI: who reads it knows that
+ * what happens to one afterwards, happened there. 1 when it cannot be written. */
+static int end(struct mpi_worker *w)
+{
+	PMPI_Barrier(w->comm);
+	if (w->result && print(w->result)) {
+		fprintf(stderr, "weft-mpi-run: the result could not be written\n");
+		return 1;
+	}
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -690,7 +700,8 @@ int main(int argc, char **argv)
 	free(w.time_s);
 	free(w.mpi_time_s);
 	free(w.step_s);
+	rc = end(&w);
 	PMPI_Comm_free(&w.comm);
 	PMPI_Finalize();
-	return 0;
+	return rc;
 }

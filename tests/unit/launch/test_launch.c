@@ -21,7 +21,7 @@
 /* A folder with programs of these names that can be run, first in PATH. */
 static char folder[128];
 
-static void add_program(const char *name)
+static void add_program(const char *name, const char *text)
 {
 	char path[256];
 	FILE *f;
@@ -29,7 +29,7 @@ static void add_program(const char *name)
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	f = fopen(path, "w");
 	assert_non_null(f);
-	fputs("#!/bin/sh\n", f);
+	fprintf(f, "#!/bin/sh\n%s\n", text);
 	fclose(f);
 	assert_int_equal(chmod(path, 0755), 0);
 }
@@ -91,11 +91,11 @@ static void test_missing(void **state)
 	assert_string_equal(err.msg, "mpirun: no such program in PATH");
 	assert_non_null(strstr(err.hint, "openmpi-bin"));
 	launch_command_fini(&c);
-	add_program("mpirun");
+	add_program("mpirun", "");
 	assert_int_equal(launch_command_make(&o, &c, &err), WEFT_EUNAVAIL);
 	assert_string_equal(err.msg, "weft-mpi-run: no such program in PATH");
 	launch_command_fini(&c);
-	add_program("weft-mpi-run");
+	add_program("weft-mpi-run", "");
 	assert_command(&o, "mpirun -n 2 --mca pml ob1 --mca btl self,vader weft-mpi-run --size 0 "
 		       "--repeat 1 --seed 0 -");
 }
@@ -108,8 +108,8 @@ static void test_options(void **state)
 
 	(void)state;
 	unsetenv("OMPI_MCA_mpi_yield_when_idle");
-	add_program("mpirun");
-	add_program("weft-mpi-run");
+	add_program("mpirun", "");
+	add_program("weft-mpi-run", "");
 	assert_command(&o,
 		       "mpirun -n 12 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 "
 		       "--mca pml ob1 --mca btl self,vader weft-mpi-run --size 1048576 --repeat 3 "
@@ -268,6 +268,34 @@ static void test_result_is_whole(void **state)
 	}
 }
 
+/* A rank that ends by a signal when all is said has done its work; before that, it has not. */
+static void test_late_signal(void **state)
+{
+	static const char whole[] = "echo '{\"wrong_elements\":0,\"bytes\":8,\"time_ns\":5,"
+		"\"steps\":[{\"median_ns\":1,\"worst_ns\":2,\"worst_rank\":3}]}'; exit ";
+	struct launch_options o = { .ranks = 4, .repeat = 1, .steps = 1 };
+	char program[sizeof(whole) + 8];
+	struct err err = { 0 };
+	json_t *result;
+
+	(void)state;
+	add_program("weft-mpi-run", "");
+	snprintf(program, sizeof(program), "%s139", whole);
+	add_program("mpirun", program);
+	assert_int_equal(launch_run(&o, &result, &err), 0);
+	json_decref(result);
+	snprintf(program, sizeof(program), "%s1", whole);
+	add_program("mpirun", program);
+	assert_int_equal(launch_run(&o, &result, &err), WEFT_EIO);
+	assert_string_equal(err.msg, "mpirun ended with 1: ");
+	add_program("mpirun", "echo '{\"wrong_elements\":'; exit 139");
+	assert_int_equal(launch_run(&o, &result, &err), WEFT_EIO);
+	assert_string_equal(err.msg, "mpirun ended with 139: ");
+	add_program("mpirun", "echo '{\"error\":\"EIO\"}'; exit 139");
+	assert_int_equal(launch_run(&o, &result, &err), WEFT_EIO);
+	assert_string_equal(err.msg, "mpirun ended with 139: ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +307,7 @@ int main(void)
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_no_such_program),
 		cmocka_unit_test(test_result_is_whole),
+		cmocka_unit_test_setup_teardown(test_late_signal, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
