@@ -15,7 +15,7 @@
 #include "lib/base/number/rng.h"
 #include "optree/optree.h"
 
-#define CASES 400
+#define CASES 100
 
 struct band {
 	const char *name;

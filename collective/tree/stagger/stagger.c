@@ -24,6 +24,7 @@
 #define BALANCE 0.15			/* of the best numbers of steps that were measured */
 #define START_RUNS 8			/* of a search from a number of batches, at least */
 #define FAR 1.1				/* times what is asked for: no other beginning helps */
+#define SAME 1e-9			/* of a price: rounding */
 #define NEAR 1.0005			/* times what cannot be beaten: nothing more is tried */
 
 #define N_EVEN 5
@@ -419,19 +420,21 @@ static int search(struct stagger_search *c, enum stagger_part part, int64_t batc
 }
 
 /* The part that was searched, from these numbers of batches, too, where that is little work and
- * what was found not far from what is asked for: a search ends in the best that is near. */
+ * what was found not far from what is asked for: a search ends in the best that is near, and that
+ * is it when two end in the same. */
 static int search_starts(struct stagger_search *c, double below)
 {
 	static const int starts[] = { 32, 128 };
-	bool far = c->best.price > below * FAR;
+	bool done = c->best.price > below * FAR || c->s->opt->batches > 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < 2 && rc == 0 && c->s->opt->batches == 0 && !far; i++) {
+	for (size_t i = 0; i < 2 && rc == 0 && !done; i++) {
 		struct stagger_try before = c->best;
 
 		c->work = WORK - START_RUNS * starts[i] * c->moves;
 		if (goes_on(c)) {
 			rc = search(c, c->part, starts[i]);
+			done = fabs(c->best.price - before.price) < before.price * SAME;
 			c->best = c->best.price < before.price ? c->best : before;
 		}
 	}
@@ -453,7 +456,8 @@ static int search_copies(struct stagger_search *c, const struct stagger_try *sum
 /* Sums, and then copies, where that is below the best of both at the same time. */
 static int search_apart(struct stagger_search *c, struct stagger_plan *plan)
 {
-	double best = plan->parts[0].price, out = min_price(c, STAGGER_OUT);
+	double best = fmin(plan->parts[0].price, c->step_price > c->min_step ? HUGE_VAL : c->below);
+	double out = min_price(c, STAGGER_OUT);
 	double ratio = c->s->limit[STAGGER_OUT] / c->s->limit[STAGGER_IN];
 	struct stagger_try sums;
 	int rc = 0;
