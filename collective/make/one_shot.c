@@ -20,8 +20,7 @@
 #include "collective/make/private.h"
 #include "lib/base/alloc.h"
 
-/* Transfers that are kept: of a job's schedule, of one by name, and of one that "auto" makes. */
-#define MAX_JOB (INT64_C(1) << 20)
+/* Transfers that are kept: of one by name, and of one that "auto", a job or the finder makes. */
 #define MAX_NAMED (INT64_C(1) << 24)
 #define MAX_AUTO (INT64_C(1) << 22)
 #define MAX_AUTO_DIRECT (INT64_C(1) << 20)	/* its arcs are as many */
@@ -83,7 +82,7 @@ static int add_sums(const struct coll_sched *gather, struct coll_sched *out, str
 static int check_size(const struct coll_make_query *q, int64_t kept, int64_t by_auto,
 		      struct err *err)
 {
-	int64_t most = q->max_transfers > 0 ? MAX_JOB : q->algorithm ? MAX_NAMED : by_auto;
+	int64_t most = q->algorithm && q->max_transfers == 0 ? MAX_NAMED : by_auto;
 
 	return kept <= most ? 0 : err_set(err, WEFT_ELIMIT, "algorithm one-shot: %lld transfers "
 					  "are too many: at most %lld", (long long)kept,
