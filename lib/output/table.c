@@ -11,6 +11,7 @@
  * are replaced, so that no name can drive the terminal or look like another.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +20,14 @@
 #include "lib/base/text.h"
 #include "lib/output/private.h"
 
-#define GAP 2			/* blanks between columns */
+#define GAP 2			/* blanks between columns, where there is room */
 #define NARROW 10		/* no column of text is made narrower */
 
 /* A column of a text_table. Widths are in columns of a terminal. */
 struct table_column {
 	const char *key;	/* borrowed from the first row that has it */
-	/* Of the key and the longest cell, then less as fit() decides. */
-	int width;
+	int full;		/* of the key and the longest cell */
+	int width;		/* as fit() decides: that or less */
 	int word;		/* the longest that is not to be cut */
 	bool numeric;		/* every value is a number or missing */
 	bool blank;		/* every value is an empty text */
@@ -37,6 +38,7 @@ struct text_table {
 	VEC(struct table_column) cols;
 	VEC(char *) cells;	/* row by row, owned; NULL: the row lacks the key */
 	int rows;
+	int gap;		/* blanks between columns */
 };
 
 /* First child of i, or sibling after i, that a table shows; notes count. */
@@ -209,7 +211,7 @@ static void collect_columns(const struct out *o, int at, struct text_table *t)
 			if (n->kind != OUT_NOTE && find_column(t, n->key) < 0) {
 				vec_push(&t->cols, (struct table_column){
 					.key = n->key, .numeric = true,
-					.width = out_width(n->key) });
+					.full = out_width(n->key) });
 			}
 		}
 	}
@@ -249,8 +251,8 @@ static void fill_row(const struct out *o, int row, char **cells, struct text_tab
 		free(cells[c]);
 		cells[c] = buf_steal(&text);
 		width = out_width(cells[c]);
-		if (width > t->cols.v[c].width) {
-			t->cols.v[c].width = width;
+		if (width > t->cols.v[c].full) {
+			t->cols.v[c].full = width;
 		}
 		width = longest_word(cells[c]);
 		if (width > t->cols.v[c].word) {
@@ -314,17 +316,17 @@ static struct table_column *widest_column(const struct text_table *t, bool cut_w
 	return widest;
 }
 
-/* Makes the widest columns of text narrower until the table fits, or nothing is
- * left to be made narrower; words are cut last. max_width 0: any width will do.
- * O(columns) for each step of one. */
-static void fit(struct text_table *t, int indent, int max_width)
+/* Makes the widest columns of text narrower until the table fits, or nothing is left to be made
+ * narrower; words are cut last. By how much it does not fit then. O(columns) for a step of one. */
+static int make_narrower(struct text_table *t, int indent, int max_width)
 {
-	int excess = indent - GAP - max_width;
+	int excess = indent - t->gap - max_width;
 
 	for (size_t c = 0; c < t->cols.n; c++) {
-		excess += t->cols.v[c].blank ? 0 : t->cols.v[c].width + GAP;
+		t->cols.v[c].width = t->cols.v[c].full;
+		excess += t->cols.v[c].blank ? 0 : t->cols.v[c].full + t->gap;
 	}
-	for (int cut = 0; cut < 2 && max_width > 0; cut++) {
+	for (int cut = 0; cut < 2; cut++) {
 		struct table_column *c = widest_column(t, cut);
 
 		while (excess > 0 && c) {
@@ -333,15 +335,26 @@ static void fit(struct text_table *t, int indent, int max_width)
 			c = widest_column(t, cut);
 		}
 	}
+	return excess;
+}
+
+/* Columns are one blank apart where the table does not fit otherwise. max_width 0: any will do. */
+static void fit(struct text_table *t, int indent, int max_width)
+{
+	t->gap = GAP;
+	if (make_narrower(t, indent, max_width > 0 ? max_width : INT_MAX / 2) > 0) {
+		t->gap = 1;
+		make_narrower(t, indent, max_width);
+	}
 }
 
 /* Numbers stand at the right of their column, text at the left; the gap to the
  * next column follows. */
-static void put_cell(const struct table_column *c, const char *text, struct buf *b)
+static void put_cell(const struct table_column *c, const char *text, int gap, struct buf *b)
 {
 	int pad = c->width - out_width(text);
 
-	buf_printf(b, "%*s%s%*s", c->numeric ? pad : 0, "", text, (c->numeric ? 0 : pad) + GAP, "");
+	buf_printf(b, "%*s%s%*s", c->numeric ? pad : 0, "", text, (c->numeric ? 0 : pad) + gap, "");
 }
 
 static void put_header(const struct text_table *t, int indent, struct buf *b)
@@ -359,7 +372,7 @@ static void put_header(const struct text_table *t, int indent, struct buf *b)
 				key.data[i] -= 'a' - 'A';
 			}
 		}
-		put_cell(&t->cols.v[c], buf_cstr(&key), b);
+		put_cell(&t->cols.v[c], buf_cstr(&key), t->gap, b);
 		buf_fini(&key);
 	}
 	end_line(b);
@@ -386,7 +399,7 @@ static bool put_line(const struct text_table *t, const char **rest, int indent, 
 		while (piece.len > 0 && *rest[c] && piece.data[piece.len - 1] == ' ') {
 			piece.data[--piece.len] = '\0';
 		}
-		put_cell(col, buf_cstr(&piece), b);
+		put_cell(col, buf_cstr(&piece), t->gap, b);
 		buf_fini(&piece);
 	}
 	end_line(b);

@@ -595,6 +595,34 @@ static void tables_fit_the_width_that_they_have(void **state)
 	out_free(o);
 }
 
+/* Where no column can be narrower, they are one blank apart. */
+static void tables_of_many_columns_fit(void **state)
+{
+	static const char *const cells[][2] = {
+		{ "job", "train" }, { "health", "degraded" }, { "proof", "unverified" },
+		{ "rate", "88.47 %" }, { "time", "11.6 ms" }, { "fault_free", "9.88 ms" },
+		{ "collective", "allreduce" }, { "topology", "C(12,{2,3})" },
+	};
+	struct out *o = out_new(OUT_TABLE);
+	struct buf b = { 0 };
+
+	(void)state;
+	out_set_width(o, 80);
+	out_array(o, "jobs");
+	out_object(o, NULL);
+	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+		out_str(o, cells[i][0], cells[i][1]);
+	}
+	out_end(o);
+	out_end(o);
+	out_render(o, &b);
+	assert_string_equal(buf_cstr(&b), "jobs:\n"
+		"  JOB   HEALTH   PROOF      RATE    TIME    FAULT FREE COLLECTIVE TOPOLOGY\n"
+		"  train degraded unverified 88.47 % 11.6 ms 9.88 ms    allreduce  C(12,{2,3})\n");
+	buf_fini(&b);
+	out_free(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -612,6 +640,7 @@ int main(void)
 		cmocka_unit_test(random_trees),
 		cmocka_unit_test(format_names),
 		cmocka_unit_test(tables_fit_the_width_that_they_have),
+		cmocka_unit_test(tables_of_many_columns_fit),
 	};
 
 	return cmocka_run_group_tests_name("output/writer", tests, NULL, NULL);
