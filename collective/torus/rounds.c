@@ -226,8 +226,8 @@ static int make_lines(struct torus_work *w, const int *rows, struct err *err)
 	return rc;
 }
 
-/* Of uneven levels the last can be one, where it is direct and the stride no divisor of the size.
- * */
+/* Of uneven levels the last can be one, where it is direct and its stride does not divide the
+ * size. */
 static int check_exchanges(const struct torus_collective *c, struct err *err)
 {
 	for (int i = 0; i < c->n_rounds; i++) {

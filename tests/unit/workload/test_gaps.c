@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "collective/workload/workload.h"
+#include "collective/workload/private.h"
 #include "lib/base/buf.h"
 #include "lib/base/number/rng.h"
 #include "tests/unit/schedule/common.h"
@@ -152,6 +152,58 @@ static void random_gaps(void **state)
 	assert_true(made > many / 3);
 }
 
+/* How many gaps of the rail that begins with `first` are from this position to that. */
+static int gaps_of_rail(const struct workload *w, const struct workload_light *l, uint32_t axes,
+			int first, int from, int to)
+{
+	int rail[24], n = 0;
+
+	for (size_t i = 0; i < l->gaps.n; i++) {
+		n += workload_rail(w, axes, l->gaps.v[i].from, rail) == from && rail[0] == first &&
+		     workload_rail(w, axes, l->gaps.v[i].to, rail) == to && rail[0] == first;
+	}
+	return n;
+}
+
+/* A group lacks a circuit as often as the rail that lacks it most often, no more and no less. */
+static void gaps_of_groups(void **state)
+{
+	(void)state;
+	for (int seed = 0; seed < 60; seed++) {
+		struct workload_light l = { 0 }, own = { 0 };
+		struct workload_params p;
+		struct workload *w;
+		struct rng rng;
+		uint32_t axes;
+		int n;
+
+		rng_seed(&rng, (uint64_t)seed);
+		w = random_step(&rng, &p);
+		axes = 1 + (uint32_t)below(&rng, 7);
+		n = workload_servers(w, axes);
+		for (int i = 0; i < 20; i++) {
+			vec_push(&l.gaps, (struct workload_gap){ below(&rng, 6), below(&rng, 6) });
+		}
+		group_gaps(w, &l, axes, &own);
+		for (int k = 0; k < n * n; k++) {
+			int most = 0;
+
+			for (int r = 0; r < 24; r++) {
+				int one = gaps_of_rail(w, &l, axes, r, k / n, k % n);
+
+				most = one > most ? one : most;
+			}
+			for (size_t i = 0; i < own.gaps.n; i++) {
+				most -= own.gaps.v[i].from == k / n && own.gaps.v[i].to == k % n;
+			}
+			assert_int_equal(most, 0);
+		}
+		vec_fini(&l.gaps);
+		vec_fini(&own.gaps);
+		workload_free(w);
+	}
+}
+
 /* A ring of four ranks one way and back, and sends over one circuit each. */
 static void cut_off(void **state)
 {
@@ -190,6 +242,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_gaps),
+		cmocka_unit_test(gaps_of_groups),
 		cmocka_unit_test(cut_off),
 	};
 
