@@ -489,6 +489,8 @@ TEST_drivers := emulators
 
 # What benchmarks draw with has a test, too.
 ALSO_test_svg.c := tests/bench/svg.c
+# Ranks that wait sleep.
+ALSO_test_execute.c := tests/fault/nap.c
 
 UNIT := $(wildcard tests/unit/*/test_*.c)
 UNIT_BIN := $(patsubst %.c,$(B)/%,$(UNIT))
@@ -628,13 +630,13 @@ TSAN_TESTS := base/test_parallel finder/test_find mesh/test_portfolio
 # Tests that go through all of a small world do so without sanitizers; with
 # them they do a small part of it (tests/unit/world.h).
 PLAIN_TESTS := apply/test_joint apply/test_recover bfb/test_steady embedding/test_embedding \
-	finder/test_find finder/test_table make/test_chooser make/test_hierarchical make/test_make \
+	finder/test_choose finder/test_find finder/test_table make/test_chooser make/test_hierarchical make/test_make \
 	mesh/test_ring_mesh msccl/test_every_size msccl/test_lower \
 	mscclpp/test_every_plan optree/test_broadcast optree/test_compose optree/test_grouped \
 	optree/test_retune optree/test_simulate plan/test_choice plan/test_fits \
 	plan/test_job_digraph plan/test_job_ports plan/test_moves plan/test_ring_servers \
 	plan/test_servers plan/test_slices plan/test_trunks reconfigure/test_orders \
-	reconfigure/test_reconfigure ring/test_ring store/test_faults torus/test_make \
+	reconfigure/test_reconfigure ring/test_ring routing/test_virtual_lanes store/test_faults torus/test_make \
 	torus/test_times tree/test_stagger workload/test_call_lights workload/test_gaps \
 	workload/test_plans
 

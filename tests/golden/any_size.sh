@@ -3,8 +3,6 @@
 # All-reduces by exchanges on tori whose dimensions are no products of small numbers: sums are passed on beside others,
 # and the last of uneven levels is an exchange. Replayed by another program; and what auto takes.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 here=$(cd "$(dirname "$0")" && pwd)
 cost=(--alpha 1500ns --message 500ns --hop 400ns --link-bandwidth 400Gbps)
 

@@ -3,8 +3,6 @@
 # Whether nodes pass on messages for others is said apart from what a hop costs: on the command
 # line and of hosts in a fabric file.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 
 # made ARGUMENTS...: [algorithm, steps, time, bound, forward] of an all-reduce of 64 KiB
 made() {

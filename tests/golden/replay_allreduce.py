@@ -9,7 +9,6 @@ s = json.load(open(sys.argv[1]))
 n, chunks = s["nodes"], s["chunks"]
 arcs = s["arcs"]
 came = {}
-held = [[1 << v] * (n * chunks) for v in range(n)]
 by_step = {}
 orders = [g[0] for g in s.get("generators", [])]
 images = [g[0] for g in s.get("images", [])]
@@ -24,12 +23,17 @@ for t in s["transfers"]:
     for e in elements:
         arc = number[e[arcs[t[1]][0]], e[arcs[t[1]][1]]] if orders else t[1]
         by_step.setdefault(t[0], []).append([t[0], arc, e[t[2]], *t[3:6], *(e[v] for v in t[6:7])])
+# Chunks that no transfer takes apart are one piece, which begins where one of these is.
+cuts = sorted({0} | {m[2] * chunks + m[i] + i - 3 for moves in by_step.values() for m in moves for i in (3, 4)})
+piece = {c: i for i, c in enumerate(cuts)}
+pieces = len(cuts) - (cuts[-1] == n * chunks)
+held = [[1 << v] * pieces for v in range(n)]
 total = 0.0
 for step in sorted(by_step):
     load, moves = [0] * len(arcs), []
     for _, arc, origin, first, last, op, *of in by_step[step]:
         load[arc] += last - first + 1
-        for c in range(origin * chunks + first, origin * chunks + last + 1):
+        for c in range(piece[origin * chunks + first], piece[origin * chunks + last + 1]):
             moves.append((arcs[arc][0], arcs[arc][1], c, op, of[0] if op == 2 else arcs[arc][0]))
     sent = [came[u, of, c] if op == 2 else held[u][c] for u, _, c, op, of in moves]
     for (_, v, c, op, of), what in zip(moves, sent):

@@ -3,8 +3,6 @@
 # All-reduces along spanning trees, on graphs whose nodes have links of unlike number and capacity: replayed by another
 # program, never below the bound by partitions, and near it.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 here=$(cd "$(dirname "$0")" && pwd)
 
 cat >"$T/torus" <<'END'

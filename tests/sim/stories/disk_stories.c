@@ -2,6 +2,7 @@
 /*
  * Stories of the disk: weft's store loses power in each of its calls, one after the other, and
  * has every transaction that it said was durable, and no half of one, each time it comes back.
+ * With each commit, in a third of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "tests/sim/disk/disk.h"
 #include "tests/sim/kernel/sim.h"
 #include "tests/sim/story.h"
+#include "tests/unit/world.h"
 
 #define STORE "a/weft.db"
 #define ROUNDS_MAX 2000
@@ -192,8 +194,12 @@ static int fall_at_each_call(int argc, char **argv)
 	(void)argc, (void)argv;
 	sim_wait(start("a", write_some));
 	for (int n = 1; fell && n < ROUNDS_MAX && sim_failures() == 0; n++) {
-		struct sim_process *p = start("a", write_some);
+		struct sim_process *p;
 
+		if (!in_turn((size_t)n, 3)) {
+			continue;
+		}
+		p = start("a", write_some);
 		sim_kill_at(p, n);
 		fell = sim_wait(p) != 0;
 		lose_power();
@@ -214,6 +220,9 @@ static int fall_when_new(int argc, char **argv)
 	for (int n = 1; fell && sim_failures() == 0; n += 1 + (int)sim_between(SIM_FAULTS, 0, 6)) {
 		struct sim_process *p;
 
+		if (!in_turn((size_t)n, 3)) {
+			continue;
+		}
 		forget_all();
 		p = start("a", write_some);
 		sim_kill_at(p, n);
@@ -231,8 +240,12 @@ static int fail_often(int argc, char **argv)
 	sim_wait(start("a", write_some));
 	w.fails = true;
 	for (int n = 0; n < FAILING_ROUNDS && sim_failures() == 0; n++) {
-		struct sim_process *p = start("a", write_some);
+		struct sim_process *p;
 
+		if (!in_turn((size_t)n, 3)) {
+			continue;
+		}
+		p = start("a", write_some);
 		disk_chance("a", sim_random(SIM_FAULTS));
 		disk_errors("a", (int)sim_between(SIM_FAULTS, 0, 200));
 		disk_full("a", sim_between(SIM_FAULTS, 0, 4) == 0);
