@@ -380,11 +380,17 @@ def problems():
 
 
 def same_problems():
-    """Tile, list and weft status tell the same."""
-    want = problems()
-    wait_fact("problems", len(want))
-    shown = [(r["What"].lstrip("▲✕"), r["Where"], r["Told"]) for r in rows("problems")]
-    assert shown == want, (shown, want)
+    """Tile, list and weft status tell the same, once what is left of jobs was planned."""
+    end = time.monotonic() + 20
+    while True:
+        want = problems()
+        wait_fact("problems", len(want))
+        shown = [(r["What"].lstrip("▲✕"), r["Where"], r["Told"]) for r in rows("problems")]
+        settled = not any("is being planned" in told for _, _, told in want)
+        if (shown == want and settled) or time.monotonic() > end:
+            break
+        time.sleep(0.1)
+    assert shown == want and settled, (shown, want)
     return want
 
 
