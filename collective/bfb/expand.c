@@ -130,7 +130,7 @@ static int add(struct bfb_expansion *x, int step, int32_t arc, int origin,
 	       int64_t first, int64_t last, struct err *err)
 {
 	struct coll_xfer xfer = { step, arc, origin, COLL_NO_DEST,
-				  (int32_t)first, (int32_t)last, COLL_OP_COPY };
+				  (int32_t)first, (int32_t)last, COLL_OP_COPY, 0 };
 
 	return coll_add(x->out, &xfer, err);
 }

@@ -182,6 +182,7 @@ static int begin(struct embed_work *w, struct topo *physical, struct topo_group 
 	}
 	coll_set_topo_name(w->out, coll_topo_name(w->s));
 	if ((rc = coll_set_group(w->out, group, err)) ||
+	    (coll_is_alike(w->s) && (rc = coll_set_alike(w->out, err))) ||
 	    (rc = coll_set_demands(w->out, coll_demands(w->s), err))) {
 		topo_free(physical);
 		return rc;

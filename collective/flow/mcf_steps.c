@@ -586,7 +586,7 @@ static int emit_path(const struct stepped *st, const struct time_path *w, int ch
 
 			step[topo_action_orbit(st->action, a)]++;
 			rc = coll_add(s, &(struct coll_xfer){ hop->step, a, w->source, w->sink,
-				      chunk + i, chunk + i, COLL_OP_COPY }, err);
+				      chunk + i, chunk + i, COLL_OP_COPY, 0 }, err);
 		}
 	}
 	return rc;

@@ -546,7 +546,7 @@ static int emit(const struct flow_steps *st, struct coll_sched *s, int step,
 			step, flow_quotient_lane(lane->q, lane->net, at,
 						 lane_arc(st, lane)),
 			pair / st->net->n, pair % st->net->n, x.first, x.first + part - 1,
-			COLL_OP_COPY }, err);
+			COLL_OP_COPY, 0 }, err);
 		x.first += part;
 		x.chunks -= part;
 		lane->room -= part;

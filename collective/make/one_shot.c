@@ -107,13 +107,11 @@ int make_predict_one_shot(const struct coll_make_query *q, struct coll_predictio
 	return rc;
 }
 
-/* Whether it may take less time than the best so far: of what switches copy or sum nothing is
- * predicted. */
-static bool may_gain(const struct coll_make_query *q, const struct coll_made *best)
+/* Whether what takes so many steps and vectors over all links may take less time than the best so
+ * far: of what switches copy or sum nothing is predicted. */
+static bool may_gain_by(const struct coll_make_query *q, const struct coll_made *best,
+			struct coll_prediction p)
 {
-	struct coll_prediction p = { .steps = 1, .num = topo_ranks(q->topo) - 1, .den = 1,
-				     .ports = make_ports(q->topo) };
-
 	if (!q->cost || q->batches > 1) {
 		return false;
 	}
@@ -122,12 +120,63 @@ static bool may_gain(const struct coll_make_query *q, const struct coll_made *be
 	}
 	make_time_prediction(q->cost, &p);
 	return p.time_ns < (double)best->time_ns &&
-	       (double)best->time_ns > (double)best->bound_ns * MET(q) &&
-	       make_predict_one_shot(q, &p, NULL) == 0 && p.time_ns < (double)best->time_ns;
+	       (double)best->time_ns > (double)best->bound_ns * MET(q);
 }
 
-/* Step by step, over links. */
-static int offer_by_links(const struct coll_make_query *q, const struct coll_algorithm *self,
+/* A rank's own vector leaves over all its links, and so does a sum in each step. */
+static bool may_gain(const struct coll_make_query *q, const struct coll_made *best)
+{
+	int steps = topo_diameter(q->topo), ports = make_ports(q->topo);
+
+	return may_gain_by(q, best, (struct coll_prediction){ .steps = steps, .num = steps,
+							      .den = 1, .ports = ports });
+}
+
+static bool may_gain_plain(const struct coll_make_query *q, const struct coll_made *best)
+{
+	struct coll_prediction p;
+
+	return make_predict_one_shot(q, &p, NULL) == 0 && may_gain_by(q, best, p);
+}
+
+/* Whether vectors by themselves load links no more: then they need no engine that merges. */
+static bool is_plain_as_good(const struct coll_make_query *q, struct coll_sched *merged)
+{
+	struct coll_prediction p;
+	struct coll_report r;
+	bool as_good;
+
+	coll_report_init(&r);
+	as_good = coll_prove(merged, &r, NULL) == 0 && make_predict_one_shot(q, &p, NULL) == 0 &&
+		  p.den > 0 && mpq_cmp_si(r.bandwidth_factor, p.num, (unsigned long)p.den) >= 0;
+	coll_report_fini(&r);
+	return as_good;
+}
+
+/* Step by step, over links, what goes the same way as one sum. */
+static int offer_merged(const struct coll_make_query *q, const struct coll_algorithm *self,
+			struct coll_made *best, struct err *err)
+{
+	struct coll_made one = { .algorithm = self };
+	int64_t kept = 0;
+	int rc = make_merged(q->topo, &one.sched, err);
+
+	if (!rc) {
+		coll_xfers(one.sched, &kept);
+		rc = check_size(q, kept, MAX_AUTO, err);
+	}
+	if (!rc && is_plain_as_good(q, one.sched)) {
+		rc = WEFT_EUNSUPPORTED;
+	}
+	if (rc) {
+		coll_free(one.sched);
+		return rc;
+	}
+	return make_offer(q, &one, best, err);
+}
+
+/* Step by step, over links, each vector by itself. */
+static int offer_plain(const struct coll_make_query *q, const struct coll_algorithm *self,
 			  struct coll_made *best, struct err *err)
 {
 	struct coll_made one = { .algorithm = self };
@@ -136,7 +185,7 @@ static int offer_by_links(const struct coll_make_query *q, const struct coll_alg
 	int64_t kept = 0;
 	int rc;
 
-	if (!q->algorithm && best->sched && !may_gain(q, best)) {
+	if (best->sched && !may_gain_plain(q, best)) {
 		return 0;
 	}
 	if ((rc = topo_copy(q->topo, &copy, err)) == 0 &&
@@ -153,6 +202,32 @@ static int offer_by_links(const struct coll_make_query *q, const struct coll_alg
 		return rc;
 	}
 	return make_offer(q, &one, best, err);
+}
+
+/* Merged, and each vector by itself where that may take less time, as where capacities differ; of a
+ * job by itself, as engines run no programs that merge. */
+static int offer_links(const struct coll_make_query *q, const struct coll_algorithm *self,
+		       struct coll_made *best, struct err *err)
+{
+	struct err why = { 0 };
+	int merged, rc;
+
+	if (!q->algorithm && best->sched && !may_gain(q, best)) {
+		return 0;
+	}
+	merged = q->max_transfers > 0 ? WEFT_EUNSUPPORTED : offer_merged(q, self, best, &why);
+	if (merged && merged != WEFT_ELIMIT && merged != WEFT_EUNSUPPORTED) {
+		if (err) {
+			*err = why;
+		}
+		return merged;
+	}
+	rc = offer_plain(q, self, best, err);
+	if (rc == WEFT_ELIMIT && !merged) {
+		err_clear(err);
+		return 0;
+	}
+	return rc;
 }
 
 /* ---- in one step --------------------------------------------------------- */
@@ -383,8 +458,9 @@ static int offer_direct(const struct coll_make_query *q, const struct coll_algor
 int make_by_one_shot(const struct coll_make_query *q, const struct coll_algorithm *self,
 		     struct coll_made *best, struct err *err)
 {
-	int links = offer_by_links(q, self, best, err), rc;
+	int links, rc;
 
+	links = offer_links(q, self, best, err);
 	if (links && links != WEFT_ELIMIT) {
 		return links;
 	}

@@ -23,6 +23,12 @@ typedef int make_predict_fn(const struct coll_make_query *q, struct coll_predict
 			    struct err *err);
 make_predict_fn make_predict_bfb, make_predict_one_shot, make_predict_trees, make_predict_torus;
 
+/* An all-reduce between neighbours in as many steps as the digraph is wide, in which what goes to
+ * the same ranks from somewhere on goes there as one sum; every rank is a node. WEFT_EUNSUPPORTED
+ * where it is not, or one does not reach another; WEFT_ELIMIT: more than COLL_MAX_XFERS, or too
+ * many nodes. O(nodes (arcs + nodes log nodes)). */
+int make_merged(const struct topo *t, struct coll_sched **out, struct err *err);
+
 /* The bound of an all-to-all, where what a flow needs at least is more: so many shards over an arc
  * of capacity 1. */
 void make_raise_bound(const struct coll_sched *s, double shards, struct coll_report *r);

@@ -59,7 +59,7 @@ const struct format_table format_tables[FORMAT_TABLES] = {
 		{ "dest", true, 0, INT32_MAX, 0 },
 		{ "chunks", true, 1, COLL_MAX_CHUNKS, 0 },
 	}, false, FORMAT_DEMANDED },
-	[FORMAT_TRANSFERS] = { "transfers", 8, {
+	[FORMAT_TRANSFERS] = { "transfers", 9, {
 		{ "step", true, 0, INT32_MAX, 0 },
 		{ "arc", true, 0, INT32_MAX, 0 },
 		{ "origin", true, 0, INT32_MAX, 0 },
@@ -68,6 +68,7 @@ const struct format_table format_tables[FORMAT_TABLES] = {
 		{ "last", true, 0, INT32_MAX, 0 },
 		{ "op", false, COLL_OP_COPY, COLL_OP_FORWARD, COLL_OP_COPY },
 		{ "sum_of", false, 0, INT32_MAX, 0 },
+		{ "kept_as", false, 0, UINT16_MAX, 0 },
 	}, true, 1 },
 	[FORMAT_LIGHTS] = { "lightpaths", 6, {
 		{ "step", true, 0, INT32_MAX, 0 },
@@ -88,6 +89,9 @@ static bool is_usual(const struct topo *t, int node)
 
 int format_version(const struct coll_sched *s)
 {
+	if (s->merges || s->alike) {
+		return FORMAT_MERGED;
+	}
 	if (s->forwards) {
 		return FORMAT_FORWARDED;
 	}
@@ -251,6 +255,7 @@ static void get_xfer(const struct coll_xfer *x, int64_t *v)
 	v[5] = x->last;
 	v[6] = x->op;
 	v[7] = x->op == COLL_OP_FORWARD ? x->dest : 0;
+	v[8] = x->kept;
 }
 
 static void get_light(const struct coll_light *l, int64_t *v)
@@ -380,6 +385,10 @@ int format_start(struct format_load *l, const struct format_head *head, struct e
 			       "supported, only 1 to %d", (long long)head->version,
 			       COLL_FORMAT_VERSION);
 	}
+	if (head->alike && head->version < FORMAT_MERGED) {
+		return err_set(err, WEFT_EINVAL, "alike: not in version %lld",
+			       (long long)head->version);
+	}
 	if ((rc = check_head(head, err)) || (rc = topo_new((int)head->nodes, &l->graph, err))) {
 		return rc;
 	}
@@ -499,9 +508,13 @@ static int add_xfer(struct format_load *l, const int64_t *v, struct err *err)
 		.step = (int32_t)v[0], .arc = (int32_t)v[1],
 		.origin = (int32_t)v[2], .dest = (int32_t)v[3],
 		.first = (int32_t)v[4], .last = (int32_t)v[5],
-		.op = (uint8_t)v[6],
+		.op = (uint8_t)v[6], .kept = (uint16_t)v[8],
 	};
 
+	if (v[8] && l->head.version < FORMAT_MERGED) {
+		return err_set(err, WEFT_EINVAL, "merged sums are not in version %lld",
+			       (long long)l->head.version);
+	}
 	if ((x.op == COLL_OP_FORWARD || v[7]) && l->head.version < FORMAT_FORWARDED) {
 		return err_set(err, WEFT_EINVAL, "forwarded sums are not in version %lld",
 			       (long long)l->head.version);
@@ -702,7 +715,8 @@ static int make_schedule(struct format_load *l, struct err *err)
 	if (!rc && l->head.topology[0]) {
 		coll_set_topo_name(l->sched, l->head.topology);
 	}
-	if (rc || (rc = set_group(l, l->sched->ranks, err)) || (rc = set_demands(l, err)) ||
+	if (rc || (rc = set_group(l, l->sched->ranks, err)) ||
+	    (l->head.alike && (rc = coll_set_alike(l->sched, err))) || (rc = set_demands(l, err)) ||
 	    (rc = set_physical(l, err))) {
 		return rc;
 	}

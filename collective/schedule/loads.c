@@ -139,7 +139,7 @@ static void add_arrays(struct coll_loads *w)
 	if (s->embedding) {
 		arrays_add(&w->arrays, w->path_of, logical);
 		arrays_add(&w->arrays, w->lit, physical);
-		if (s->kind != COLL_ALLTOALL && !coll_has_own_routes(s) &&
+		if (s->kind != COLL_ALLTOALL && !coll_has_own_routes(s) && !s->merges &&
 		    coll_switches_can(w->physical, TOPO_CAN_COPY | TOPO_CAN_REDUCE)) {
 			arrays_add(&w->arrays, w->saved, s->embedding->hops.n);
 		}
@@ -233,6 +233,18 @@ static void deal_out(struct coll_loads *w)
 	}
 }
 
+/* Chunks of a transfer that none before it of the same message has: these stand together, by their
+ * first chunks. sent: where what was sent of it ends. */
+static int64_t new_chunks(const struct coll_xfer *x, const struct coll_xfer *before, int32_t *sent)
+{
+	bool same = before && x->kept && x->kept == before->kept && x->arc == before->arc &&
+		    x->step == before->step && x->origin == before->origin;
+	int32_t from = same && *sent > x->first ? *sent : x->first;
+
+	*sent = same && *sent > x->last + 1 ? *sent : x->last + 1;
+	return x->last + 1 > from ? x->last + 1 - from : 0;
+}
+
 /* Adds up the transfers of the next step, those of an arc beside each other. */
 static void add_transfers(struct coll_loads *w)
 {
@@ -243,10 +255,12 @@ static void add_transfers(struct coll_loads *w)
 	for (x += w->xfer; x < end && x->step == w->step;) {
 		int arc = x->arc, sender = coll_sender(s, arc);
 		int64_t chunks = 0;
+		int32_t sent = 0;
 
 		for (; x < end && x->arc == arc && x->step == w->step; x++) {
-			chunks += x->last - x->first + 1;
+			chunks += new_chunks(x, x > s->xfers.v ? x - 1 : NULL, &sent);
 		}
+		chunks *= s->alike ? s->ranks : 1;
 		if (w->chunks[sender] == 0) {
 			w->used[w->n_used++] = sender;
 		}

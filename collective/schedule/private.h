@@ -40,6 +40,8 @@ struct coll_sched {
 	int steps;		/* largest step + 1, set by coll_finish */
 	bool finished;
 	bool forwards;		/* finished: some transfer forwards a sum */
+	bool merges;		/* finished: some transfer says under which number it is kept */
+	bool alike;		/* transfers are of shard 0, for all shards */
 	bool proven;		/* replayed as it is now */
 	char *topo_name;	/* owned, NULL: unknown */
 	struct coll_placement *placement;	/* owned, NULL: nowhere */
@@ -150,6 +152,18 @@ static inline int coll_orbit_share(const struct coll_sched *s, const struct topo
 	return action ? topo_group_order(s->group) / topo_action_size(action, orbit) : 1;
 }
 
+/* Transfers that one which is kept stands for. */
+static inline int64_t coll_images(const struct coll_sched *s)
+{
+	return s->alike ? s->ranks : topo_group_order(s->group);
+}
+
+/* Whether a shard is replayed by itself: others are images of one that is. */
+static inline bool coll_is_first(const struct coll_sched *s, int origin)
+{
+	return s->alike ? origin == 0 : topo_group_first(s->group, origin) == origin;
+}
+
 /* Chunks of the shard of a pair, or of an origin. */
 static inline int coll_chunks_of(const struct coll_sched *s, int origin, int dest)
 {
@@ -188,6 +202,33 @@ struct coll_run coll_light_run(const struct coll_sched *s, int64_t from, int ste
  * of changes, of coll_steps (NULL: not wanted), become true. */
 void coll_light_changes_at(const struct coll_sched *s, bool *changes,
 			   struct coll_light_change *out);
+
+/* ---- replay ---- */
+
+/* A transfer of the shard at hand, its chunks as classes. */
+struct coll_move {
+	int32_t step, arc, src, dst;
+	int32_t from, to;	/* classes, inclusive */
+	int32_t of;		/* whose sum is forwarded, or under which number it is kept */
+	uint8_t op;
+	uint16_t kept;		/* as of a transfer */
+};
+
+static inline bool coll_covers(const struct coll_move *m, int class)
+{
+	return m->from <= class && class <= m->to;
+}
+
+/* Replays the moves of one class of an all-reduce whose sums are merged, which come by steps, on n
+ * ranks: every rank has every contribution once. WEFT_EVERIFY: `at` is the move that is wrong, or
+ * NULL, and then `at_rank` the rank that lacks something; what says it. O(n^2 + moves). */
+struct coll_merge_fault {
+	const struct coll_move *at;
+	int at_rank;
+	char what[96];
+};
+int coll_replay_merged(int n, const struct coll_move *moves, int n_moves, int class,
+		       struct coll_merge_fault *fault);
 
 /* ---- loads ---- */
 
@@ -284,12 +325,13 @@ void coll_scale(mpq_t q, int64_t num, int64_t den);
  * table without rows. Version 1 has arcs, transfers and lightpaths alone, and is
  * what a schedule is written in that needs no more; version 2 all tables, version 3 also
  * the placement, which is columns of names, version 4 also demands, version 5 also
- * forwarded sums.
+ * forwarded sums, version 6 also merged ones and shards that move alike.
  */
 #define FORMAT_PLACED 3		/* what a placement needs */
 #define FORMAT_DEMANDED 4
 #define FORMAT_FORWARDED 5
-#define FORMAT_COLUMNS 8	/* of the widest table */
+#define FORMAT_MERGED 6
+#define FORMAT_COLUMNS 9	/* of the widest table */
 
 /* In the order in which files are read; the transfers come after all that they
  * refer to. */
@@ -346,6 +388,7 @@ struct format_head {
 	int64_t version, nodes, chunks, ports, root;
 	int64_t part;		/* rank + 1, 0: whole */
 	int64_t physical_nodes;	/* 0: not embedded */
+	bool alike;		/* coll_set_alike */
 	enum coll_routing routing;
 	enum coll_kind kind;
 	const char *topology;	/* "" when unknown */

@@ -203,6 +203,7 @@ void coll_to_proto(const struct coll_sched *s, struct buf *out)
 	msg.chunks = (uint32_t)s->chunks;
 	msg.ports = (uint32_t)s->ports;
 	msg.root = (uint32_t)s->root;
+	msg.alike = s->alike;
 	if (s->embedding) {
 		msg.physical = (char *)coll_physical_name(s);
 		msg.physical_nodes = (uint32_t)topo_n(coll_physical(s));
@@ -282,7 +283,7 @@ static int read_head(const pb_schedule *msg, struct format_head *head, struct er
 		.version = msg->version,
 		.kind = (enum coll_kind)(msg->collective - 1),
 		.nodes = msg->nodes, .chunks = msg->chunks,
-		.ports = msg->ports, .root = msg->root,
+		.ports = msg->ports, .root = msg->root, .alike = msg->alike,
 		.topology = msg->topology,
 		.part = msg->part ? (int64_t)msg->part->rank + 1 : 0,
 	};

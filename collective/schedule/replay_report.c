@@ -269,7 +269,7 @@ int coll_measure(const struct coll_sched *s, struct coll_report *r, struct err *
 	coll_scale(r->shard_times, 1, s->chunks);
 	r->nodes = s->ranks;
 	r->steps = s->steps;
-	r->transfers = (int64_t)s->xfers.n * topo_group_order(s->group);
+	r->transfers = (int64_t)s->xfers.n * coll_images(s);
 	mpq_set(r->bandwidth_factor, r->shard_times);
 	coll_scale(r->bandwidth_factor, s->ports, s->ranks);
 	rc = r->has_bound ? 0 : bandwidth_bound(s, r->bandwidth_bound, err);

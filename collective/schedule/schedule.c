@@ -231,6 +231,10 @@ int coll_set_group(struct coll_sched *s, struct topo_group *g, struct err *err)
 	if (!g) {
 		return 0;
 	}
+	if (s->alike) {
+		topo_group_free(g);
+		return err_set(err, WEFT_EINVAL, "generators: all shards move alike already");
+	}
 	if (coll_has_root(s->kind)) {
 		topo_group_free(g);
 		return err_set(err, WEFT_EUNSUPPORTED, "a compact %s: not supported, as the root "
@@ -243,6 +247,22 @@ int coll_set_group(struct coll_sched *s, struct topo_group *g, struct err *err)
 		topo_group_free(g);
 	}
 	return rc;
+}
+
+int coll_set_alike(struct coll_sched *s, struct err *err)
+{
+	assert(s->xfers.n == 0);
+	if (s->kind != COLL_ALLREDUCE || s->group) {
+		return err_set(err, WEFT_EINVAL, "shards that move alike are for an allreduce "
+			       "without generators");
+	}
+	s->alike = true;
+	return 0;
+}
+
+bool coll_is_alike(const struct coll_sched *s)
+{
+	return s->alike;
 }
 
 /* ---- demands ---- */
@@ -352,9 +372,21 @@ bool coll_forwards(const struct coll_sched *s)
 	return s->forwards;
 }
 
+bool coll_merges(const struct coll_sched *s)
+{
+	assert(s->finished);
+	return s->merges;
+}
+
+int coll_refuse_merges(const struct coll_sched *s, const char *what, struct err *err)
+{
+	return coll_merges(s) ? err_set(err, WEFT_EUNSUPPORTED, "%s of an allreduce that merges "
+					"sums on their way: not supported", what) : 0;
+}
+
 int coll_refuse_forwards(const struct coll_sched *s, const char *what, struct err *err)
 {
-	return coll_forwards(s) ? err_set(err, WEFT_EUNSUPPORTED,
+	return coll_forwards(s) || s->alike ? err_set(err, WEFT_EUNSUPPORTED,
 					  "%s of an allreduce that forwards "
 					  "sums: not supported", what) : 0;
 }
@@ -389,6 +421,15 @@ static const char *check_op(const struct coll_sched *s, const struct coll_xfer *
 
 	if (x->op > COLL_OP_FORWARD) {
 		return "operation is none of copy, reduce and forward";
+	}
+	if (x->kept && (s->kind != COLL_ALLREDUCE || s->group || x->op == COLL_OP_COPY)) {
+		return "only sums of an allreduce without generators are kept under a number";
+	}
+	if (x->kept > s->ranks) {
+		return "the number under which it is kept is not below the ranks";
+	}
+	if (s->alike && x->origin != 0) {
+		return "all shards move as shard 0 does";
 	}
 	if (x->op == COLL_OP_FORWARD) {
 		return s->kind != COLL_ALLREDUCE ? "sums are forwarded in allreduce only"
@@ -489,8 +530,17 @@ static int cmp_xfer(const void *pa, const void *pb)
 	uint64_t ka = place_key(a->step, a->arc) << 16 | (uint64_t)a->origin;
 	uint64_t kb = place_key(b->step, b->arc) << 16 | (uint64_t)b->origin;
 
-	return ka != kb ? cmp_u64(ka, kb)
-			: cmp_u64(range_key(a), range_key(b));
+	if (ka != kb) {
+		return cmp_u64(ka, kb);
+	}
+	/* Those of a message stand together, by their chunks. */
+	if (a->kept != b->kept) {
+		return cmp_u64(a->kept, b->kept);
+	}
+	if (a->kept && a->first != b->first) {
+		return cmp_u64((uint64_t)a->first, (uint64_t)b->first);
+	}
+	return cmp_u64(range_key(a), range_key(b));
 }
 
 static int cmp_light(const void *pa, const void *pb)
@@ -585,7 +635,7 @@ static bool adjoins(const struct coll_xfer *a, const struct coll_xfer *b)
 {
 	return a->step == b->step && a->arc == b->arc &&
 	       a->origin == b->origin && a->dest == b->dest &&
-	       a->op == b->op && a->last + 1 == b->first;
+	       a->op == b->op && a->kept == b->kept && a->last + 1 == b->first;
 }
 
 static void merge(struct coll_sched *s)
@@ -608,6 +658,16 @@ static bool find_forwards(const struct coll_sched *s)
 	size_t i = 0;
 
 	while (s->kind == COLL_ALLREDUCE && i < s->xfers.n && s->xfers.v[i].op != COLL_OP_FORWARD) {
+		i++;
+	}
+	return s->kind == COLL_ALLREDUCE && i < s->xfers.n;
+}
+
+static bool find_merges(const struct coll_sched *s)
+{
+	size_t i = 0;
+
+	while (s->kind == COLL_ALLREDUCE && i < s->xfers.n && s->xfers.v[i].kept == 0) {
 		i++;
 	}
 	return s->kind == COLL_ALLREDUCE && i < s->xfers.n;
@@ -654,6 +714,7 @@ int coll_finish(struct coll_sched *s, struct err *err)
 	sort_unless_sorted(s->lights.v, s->lights.n, sizeof(*s->lights.v), cmp_light);
 	merge(s);
 	s->forwards = find_forwards(s);
+	s->merges = find_merges(s);
 	s->steps = s->xfers.n ? s->xfers.v[s->xfers.n - 1].step + 1 : 0;
 	s->finished = true;
 	return 0;

@@ -42,13 +42,18 @@ enum coll_kind {
  * `dest`, which the tail got in an earlier step, by a reduce from `dest` itself or by a forward. It
  * is that sum as `dest` sent it, and `dest` has sent no other one of these chunks since. So sums
  * go along a chain of ranks, each of which adds all that pass and changes none.
+ *
+ * Sums may be *merged* on their way, in allreduce only: where some transfer says under which number
+ * its head keeps what comes (`kept`), `dest` is that number at the tail, and all that came under
+ * it by the step before is sent; what comes under one number adds up. Transfers of a step over an
+ * arc whose chunks are kept under the same number are one message, their sum.
  */
 enum coll_op { COLL_OP_COPY, COLL_OP_REDUCE, COLL_OP_FORWARD };
 
 #define COLL_NO_DEST (-1)
 
 /* The newest of its files, JSON and protobuf; older ones are read. */
-#define COLL_FORMAT_VERSION 5
+#define COLL_FORMAT_VERSION 6
 /* Limits of a schedule; crossing one is WEFT_ELIMIT. */
 #define COLL_MAX_STEPS (1 << 20)
 #define COLL_MAX_CHUNKS (1 << 20)
@@ -64,9 +69,12 @@ struct coll_xfer {
 	int32_t step;	/* 0-based */
 	int32_t arc;	/* of the schedule's digraph */
 	int32_t origin; /* whose shard */
-	int32_t dest;	/* all-to-all: for whom; forward: whose sum; else COLL_NO_DEST */
+	int32_t dest;	/* all-to-all: for whom; forward: whose sum, or under which number it is
+			 * kept; else COLL_NO_DEST */
 	int32_t first, last;
 	uint8_t op;	/* enum coll_op */
+	uint16_t kept;	/* of a sum: the number under which the head keeps it, below the ranks,
+			 * + 1; 0: that of the rank whose sum it is */
 };
 
 /* The light that carries an arc during a step of a ring schedule (empty on
@@ -165,7 +173,18 @@ bool coll_switches_can(const struct topo *t, unsigned abilities);
  * coll_verify's loads where some can, else O(switches). */
 int coll_refuse_switches(const struct coll_sched *s, const char *output, struct err *err);
 
-/* NULL: every transfer stands for itself. */
+/* After coll_finish: some transfer says under which number it is kept. O(1). */
+bool coll_merges(const struct coll_sched *s);
+
+/* For those who do not know such: WEFT_EUNSUPPORTED for `what`, such as "programs". */
+int coll_refuse_merges(const struct coll_sched *s, const char *what, struct err *err);
+
+/* All shards of an empty all-reduce without a group move alike: transfers are of shard 0, and each
+ * stands for the same of all shards. WEFT_EINVAL for others. */
+int coll_set_alike(struct coll_sched *s, struct err *err);
+bool coll_is_alike(const struct coll_sched *s);
+
+/* NULL: every transfer stands for itself, or for all shards (coll_is_alike). */
 const struct topo_group *coll_group(const struct coll_sched *s);
 /* Of that group on the arcs of coll_topo; NULL without one. */
 const struct topo_action *coll_action(const struct coll_sched *s);

@@ -136,6 +136,7 @@ void coll_to_json(const struct coll_sched *s, struct buf *out)
 	if (s->part) {
 		buf_printf(out, ",\n  \"part\": %d", coll_part(s));
 	}
+	buf_str(out, s->alike ? ",\n  \"alike\": true" : "");
 	buf_printf(out, ",\n  \"steps\": %d", s->steps);
 	if (s->placement) {
 		put_placement(out, s);
@@ -167,6 +168,7 @@ static int check_keys(json_t *root, struct err *err)
 	static const char *const head[] = {
 		"format", "version", "collective", "topology", "nodes", "chunks", "ports", "root",
 		"part", "steps", "physical", "physical_nodes", "routing", "placement",
+		"alike",
 	};
 	size_t n = sizeof(head) / sizeof(head[0]);
 	const char *known[sizeof(head) / sizeof(head[0]) + 2 * FORMAT_TABLES + 1] = { NULL };
@@ -254,6 +256,11 @@ static int read_head(const json_t *root, struct format_head *head, struct err *e
 	}
 	if (!rc) {
 		rc = read_embedding(root, head, err);
+	}
+	if (rc == 0 && json_object_get(root, "alike")) {
+		head->alike = json_is_true(json_object_get(root, "alike"));
+		rc = head->alike || json_is_false(json_object_get(root, "alike"))
+			     ? 0 : err_set(err, WEFT_EINVAL, "alike: expected true or false");
 	}
 	if (rc == 0 && json_object_get(root, "part")) {
 		rc = get_int(root, "part", -1, &head->part, err);

@@ -37,7 +37,8 @@ int coll_new_with_group(const struct coll_sched *s, enum coll_kind kind, struct 
 	struct topo_group *g;
 	int rc = coll_new_like(s, kind, graph, chunks, out, err);
 
-	if (rc || (rc = topo_group_copy(s->group, &g, err))) {
+	if (rc || (s->alike && (rc = coll_set_alike(*out, err))) ||
+	    (rc = topo_group_copy(s->group, &g, err))) {
 		return rc;
 	}
 	return coll_set_group(*out, g, err);
@@ -388,7 +389,7 @@ static int rename_rows(const struct coll_sched *s, const int *to, const int32_t 
 		       struct coll_sched *out, struct err *err)
 {
 	/* Shards of the root's vector, and of sums of vectors, are no node's. */
-	bool places = s->kind == COLL_BROADCAST || s->kind == COLL_REDUCE;
+	bool places = s->kind == COLL_BROADCAST || s->kind == COLL_REDUCE || s->alike;
 	int rc = 0;
 
 	for (size_t i = 0; i < s->xfers.n && !rc; i++) {
@@ -397,6 +398,7 @@ static int rename_rows(const struct coll_sched *s, const int *to, const int32_t 
 		x.arc = forth[x.arc];
 		x.origin = places ? x.origin : to[x.origin];
 		x.dest = x.dest >= 0 ? to[x.dest] : x.dest;
+		x.kept = x.kept ? (uint16_t)(to[x.kept - 1] + 1) : 0;
 		rc = coll_add(out, &x, err);
 	}
 	for (size_t i = 0; i < s->lights.n && !rc; i++) {
@@ -455,6 +457,7 @@ int coll_rename(const struct coll_sched *s, const int *to, struct coll_sched **o
 	renamed->root = coll_has_root(s->kind) ? to[s->root] : 0;
 	if ((rc = rename_group(s, to, &group, err)) ||
 	    (rc = coll_set_group(renamed, group, err)) ||
+	    (s->alike && (rc = coll_set_alike(renamed, err))) ||
 	    (rc = coll_set_demands_moved(renamed, s, to, false, err)) ||
 	    (rc = rename_rows(s, to, forth, renamed, err)) || (rc = coll_finish(renamed, err))) {
 		coll_free(renamed);

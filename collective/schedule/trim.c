@@ -61,6 +61,7 @@ static void trim_xfer(struct coll_trim *t, const struct coll_xfer *x)
 
 	part.op = t->op;
 	part.dest = COLL_NO_DEST;
+	part.kept = 0;
 	for (int chunk = x->first; chunk <= x->last; chunk++) {
 		if (!stays(t, x, chunk)) {
 			open = false;

@@ -80,6 +80,20 @@ static int add_images(const struct coll_sched *s, int by, struct coll_sched *out
 	return rc;
 }
 
+/* Of those of shard 0, where all move alike. */
+static int add_shard(const struct coll_sched *s, int shard, struct coll_sched *out, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < s->xfers.n && !rc; i++) {
+		struct coll_xfer x = s->xfers.v[i];
+
+		x.origin = shard;
+		rc = coll_add(out, &x, err);
+	}
+	return rc;
+}
+
 static int add_lights(const struct coll_sched *s, struct coll_sched *out, struct err *err)
 {
 	int rc = 0;
@@ -92,7 +106,7 @@ static int add_lights(const struct coll_sched *s, struct coll_sched *out, struct
 
 int coll_unfold(const struct coll_sched *s, struct coll_sched **out, struct err *err)
 {
-	int64_t transfers = (int64_t)s->xfers.n * topo_group_order(s->group);
+	int64_t transfers = (int64_t)s->xfers.n * coll_images(s);
 	struct coll_sched *all = NULL;
 	int rc;
 
@@ -106,6 +120,9 @@ int coll_unfold(const struct coll_sched *s, struct coll_sched **out, struct err 
 	for (int by = 0; by < topo_group_order(s->group) && !rc; by++) {
 		rc = add_images(s, by, all, err);
 	}
+	for (int shard = 1; s->alike && shard < s->ranks && !rc; shard++) {
+		rc = add_shard(s, shard, all, err);
+	}
 	if (rc || (rc = add_lights(s, all, err)) || (rc = coll_finish(all, err))) {
 		coll_free(all);
 		return rc;
@@ -118,9 +135,10 @@ int coll_unfold(const struct coll_sched *s, struct coll_sched **out, struct err 
 int coll_flat(const struct coll_sched *s, const struct coll_sched **flat, struct coll_sched **own,
 	      struct err *err)
 {
-	int rc = s->group ? coll_unfold(s, own, err) : 0;
+	bool whole = !s->group && !s->alike;
+	int rc = whole ? 0 : coll_unfold(s, own, err);
 
-	if (rc || !s->group) {
+	if (rc || whole) {
 		*own = NULL;
 	}
 	*flat = *own ? *own : s;
@@ -256,7 +274,9 @@ int coll_part_of(const struct coll_sched *s, int rank, struct coll_sched **out, 
 	int rc = check_rank(s, rank, err);
 
 	*out = NULL;
-	if (rc || (rc = begin(s, s->kind, &part, err)) || (rc = fill_part(s, rank, part, err))) {
+	if (rc || (rc = begin(s, s->kind, &part, err)) ||
+	    (s->alike && (rc = coll_set_alike(part, err))) ||
+	    (rc = fill_part(s, rank, part, err))) {
 		coll_free(part);
 		return rc;
 	}

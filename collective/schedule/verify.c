@@ -29,14 +29,6 @@
 /* Transfers of a shard lie far apart: so many ahead are fetched. */
 #define FETCH_AHEAD 16
 
-/* A transfer of the shard at hand, its chunks as classes. */
-struct coll_move {
-	int32_t step, arc, src, dst;
-	int32_t from, to;	/* classes, inclusive */
-	int32_t of;		/* whose sum is forwarded */
-	uint8_t op;
-};
-
 struct coll_replay {
 	const struct coll_sched *s;
 	int n;			/* nodes; of sums all are ranks */
@@ -150,7 +142,7 @@ static void replay_init(struct coll_replay *r, const struct coll_sched *s, const
 		arrays_add(&r->arrays, r->count_old, n);
 		arrays_add(&r->arrays, r->arrives, n);
 		arrays_add(&r->arrays, r->leaves, n);
-		if (s->forwards) {
+		if (s->forwards && !s->merges) {
 			arrays_add(&r->arrays, r->sent, n);
 			arrays_add(&r->arrays, r->sent_sum, n * r->words);
 			arrays_add(&r->arrays, r->holders, n * r->words);
@@ -247,7 +239,7 @@ static void load_shard(struct coll_replay *r, int origin, int dest)
 		r->moves[i] = (struct coll_move){
 			t->step, t->arc, arcs[t->arc].src, arcs[t->arc].dst,
 			r->class_at[t->first], r->class_at[t->last + 1] - 1,
-			t->dest, t->op,
+			t->dest, t->op, t->kept,
 		};
 	}
 	r->next = end;
@@ -359,11 +351,6 @@ static uint64_t *row(const struct coll_replay *r, uint64_t *rows, int node)
 	return rows + (size_t)node * r->words;
 }
 
-static bool covers(const struct coll_move *m, int class)
-{
-	return m->from <= class && class <= m->to;
-}
-
 /* Keeps what the senders among moves i..end hold now, where it is about to
  * change in this step. A count of 1 means the rank's own contribution and
  * a full count all of them: neither has a row. */
@@ -371,7 +358,7 @@ static void keep_old(struct coll_replay *r, int i, int end, int class)
 {
 	r->stamp++;
 	for (int k = i; k < end; k++) {
-		if (covers(&r->moves[k], class)) {
+		if (coll_covers(&r->moves[k], class)) {
 			r->arrives[r->moves[k].dst] = r->stamp;
 		}
 	}
@@ -379,7 +366,7 @@ static void keep_old(struct coll_replay *r, int i, int end, int class)
 		int u = r->moves[k].src;
 
 		r->count_old[u] = r->count[u];
-		if (covers(&r->moves[k], class) && r->moves[k].op != COLL_OP_FORWARD &&
+		if (coll_covers(&r->moves[k], class) && r->moves[k].op != COLL_OP_FORWARD &&
 		    r->arrives[u] == r->stamp && r->count[u] > 1 &&
 		    r->count[u] < r->n) {
 			memcpy(row(r, r->sum_old, u), row(r, r->sum, u),
@@ -464,8 +451,8 @@ static int forward_fault(const struct coll_replay *r, const struct coll_move *m,
 		bool first = b->op == COLL_OP_REDUCE && b->src == m->of;
 		bool again = b->op == COLL_OP_FORWARD && b->of == m->of;
 
-		sent |= covers(b, class) && first;
-		came |= covers(b, class) && (first || again) && b->dst == m->src;
+		sent |= coll_covers(b, class) && first;
+		came |= coll_covers(b, class) && (first || again) && b->dst == m->src;
 	}
 	snprintf(what, sizeof(what), "the sum of rank %d %s", m->of,
 		 came   ? "has changed since it came"
@@ -486,14 +473,15 @@ static int forward_sums(struct coll_replay *r, int i, int end, int class, struct
 	for (int k = i; k < end; k++) {
 		const struct coll_move *m = &r->moves[k];
 
-		if (m->op == COLL_OP_FORWARD && covers(m, class) && !has_sent(r, m->src, m->of)) {
+		if (m->op == COLL_OP_FORWARD && coll_covers(m, class) &&
+		    !has_sent(r, m->src, m->of)) {
 			return forward_fault(r, m, class, err);
 		}
 	}
 	for (int k = i; k < end; k++) {
 		const struct coll_move *m = &r->moves[k];
 
-		if (m->op != COLL_OP_FORWARD || !covers(m, class)) {
+		if (m->op != COLL_OP_FORWARD || !coll_covers(m, class)) {
 			continue;
 		}
 		if (!add_row(r, m->dst, row(r, r->sent_sum, m->of), r->sent[m->of].count, m->of)) {
@@ -511,12 +499,12 @@ static void send_sums(struct coll_replay *r, int i, int end, int class)
 	for (int k = i; k < end; k++) {
 		const struct coll_move *m = &r->moves[k];
 
-		if (m->op == COLL_OP_REDUCE && covers(m, class)) {
+		if (m->op == COLL_OP_REDUCE && coll_covers(m, class)) {
 			send_sum(r, m->src, m->dst);
 		}
 	}
 	for (int k = i; k < end; k++) {
-		r->sent[r->moves[k].dst].changed |= covers(&r->moves[k], class);
+		r->sent[r->moves[k].dst].changed |= coll_covers(&r->moves[k], class);
 	}
 }
 
@@ -532,7 +520,7 @@ static int sum_step(struct coll_replay *r, int i, int end, int class, struct err
 	for (int k = i; k < end; k++) {
 		const struct coll_move *m = &r->moves[k];
 
-		if (m->op != COLL_OP_COPY || !covers(m, class)) {
+		if (m->op != COLL_OP_COPY || !coll_covers(m, class)) {
 			continue;
 		}
 		if (r->count_old[m->src] != r->n) {
@@ -553,7 +541,8 @@ static int sum_step(struct coll_replay *r, int i, int end, int class, struct err
 	for (int k = i; k < end; k++) {
 		const struct coll_move *m = &r->moves[k];
 
-		if (m->op == COLL_OP_REDUCE && covers(m, class) && !add_sum(r, m->src, m->dst)) {
+		if (m->op == COLL_OP_REDUCE && coll_covers(m, class) &&
+		    !add_sum(r, m->src, m->dst)) {
 			return fault(r, m, class, err, "a contribution is summed twice");
 		}
 	}
@@ -698,12 +687,27 @@ static bool sum_spreads(struct coll_replay *r, int root)
 	return true;
 }
 
+static int merged_class(struct coll_replay *r, int class, struct err *err)
+{
+	struct coll_merge_fault f;
+	int rc = coll_replay_merged(r->n, r->moves, r->n_moves, class, &f);
+
+	if (rc && f.at) {
+		return fault(r, f.at, class, err, f.what);
+	}
+	return rc ? err_set(err, rc, "%s: the sum at rank %d %s", chunk_name(r, class).text,
+			    f.at_rank, f.what) : 0;
+}
+
 /* Trees are proven without a set of contributions for every node. Whatever is
  * none is replayed with these, which also names the fault. */
 static int sum_class(struct coll_replay *r, int class, struct err *err)
 {
 	int root;
 
+	if (r->s->merges) {
+		return merged_class(r, class, err);
+	}
 	pick_moves(r, class);
 	root = sum_tree(r);
 	return root >= 0 && sum_spreads(r, root)
@@ -736,7 +740,7 @@ static int check_xfers(const struct coll_sched *s, struct err *err)
 
 		if (a->src == a->dst) {
 			what = "a self-loop carries nothing";
-		} else if (x->op == COLL_OP_FORWARD && x->dest == a->src) {
+		} else if (x->op == COLL_OP_FORWARD && x->dest == a->src && !s->merges) {
 			what = "a rank forwards the sums of others, not its own";
 		} else if (x->op == COLL_OP_REDUCE && !coll_is_sum(s->kind)) {
 			what = "this collective does not reduce";
@@ -854,7 +858,7 @@ static void replay_part(void *arg, int i)
 	replay_init(&r, w->s, w->order);
 	r.next = first_of(w, from);
 	for (int origin = from; origin < to && !p->rc; origin++) {
-		if (topo_group_first(w->s->group, origin) != origin) {
+		if (!coll_is_first(w->s, origin)) {
 			continue;
 		}
 		for (int dest = lo; dest < hi && !p->rc; dest++) {

@@ -213,7 +213,8 @@ int lower_chakra(const struct coll_sched *s, int64_t bytes, struct buf *out, str
 	struct coll_sched *flat = NULL;
 	int r = coll_refuse_light_changes(s, "traces", err);
 
-	if (r || (r = coll_refuse_switches(s, "traces", err)) ||
+	if (r || (r = coll_refuse_merges(s, "traces", err)) ||
+	    (r = coll_refuse_switches(s, "traces", err)) ||
 	    (r = coll_unfold(s, &flat, err))) {
 		return r;
 	}

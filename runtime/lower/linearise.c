@@ -740,6 +740,7 @@ int lower_schedule(const struct coll_sched *s, const struct lower_bounds *bounds
 	*out = (struct lower){ .kind = coll_kind_of(s) };
 	if ((rc = coll_refuse_light_changes(s, "programs", err)) ||
 	    (rc = coll_refuse_demands(s, "programs", err)) ||
+	    (rc = coll_refuse_merges(s, "programs", err)) ||
 	    (rc = coll_refuse_switches(s, "programs", err)) ||
 	    (rc = coll_flat(s, &flat, &own, err)) || (rc = walk_init(&w, flat, bounds, out, err)) ||
 	    (rc = check_arrivals(&w, err))) {

@@ -153,7 +153,7 @@ static int64_t elements_of(const struct mpi_run *r, const struct rank_message *m
 	int64_t n = 0;
 
 	for (int32_t k = m->first_piece; k < m->first_piece + m->pieces; k++) {
-		n += elements(r, k);
+		n += r->p->pieces.v[k].again ? 0 : elements(r, k);
 	}
 	return n;
 }
@@ -416,6 +416,7 @@ static int store(struct mpi_run *r, int64_t i)
 	int rc = complete_sends(r, r->in_place ? m->in_place_after : m->after, true, &complete);
 
 	for (int32_t k = m->first_piece; k < m->first_piece + m->pieces && !rc; k++) {
+		from -= r->p->pieces.v[k].again ? elements(r, k) * r->el.extent : 0;
 		rc = store_piece(r, k, from);
 		from += elements(r, k) * r->el.extent;
 	}

@@ -36,4 +36,36 @@ int64_t rank_kept_find(const struct rank_kept *k, int64_t chunk, int of);
  * forwarded. O(copies). */
 int64_t rank_kept_take(struct rank_kept *k, int64_t chunk, int of, int step);
 
+/* Of a sum that the rank forwards, kept under a number: what goes into which message. */
+struct rank_merge_row {
+	int32_t number, message;
+	int32_t origin;		/* -1: of all shards */
+	int32_t first, last;	/* chunks of the shard */
+};
+
+/*
+ * Where sums are merged each message that the rank sends has a copy of the vector in the work
+ * buffer: whatever comes that belongs to it is added there as it comes.
+ */
+struct rank_merged {
+	VEC(struct rank_merge_row) rows;	/* by number */
+	struct u64map messages;	/* by step, arc and number at the head */
+	int n_messages;
+	int64_t vector;		/* chunks of a copy */
+	int chunks;		/* of a shard */
+};
+
+/* For the part of this rank, of whose schedule `unit` chunks are one; empty where none are merged.
+ * WEFT_EUNSUPPORTED: own sums with those of others. O(transfers log). */
+int rank_merged_make(struct rank_merged *g, const struct coll_sched *part, int rank, int unit,
+		     struct err *err);
+void rank_merged_fini(struct rank_merged *g);
+/* The copy of the message that a transfer is of. O(1). */
+int64_t rank_merged_copy(const struct rank_merged *g, const struct coll_xfer *x);
+/* The rows of a number: from the one returned to before *end. O(log). */
+size_t rank_merged_find(const struct rank_merged *g, int number, size_t *end);
+/* Whether a chunk of the vector goes into a row's message. */
+bool rank_merged_covers(const struct rank_merged *g, const struct rank_merge_row *row,
+			int64_t chunk);
+
 #endif

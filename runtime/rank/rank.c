@@ -35,6 +35,9 @@ struct rank_walk {
 	VEC(struct rank_slot) slots;
 	VEC(int32_t) free, emptied;	/* slots; emptied: in this step */
 	struct rank_kept kept;
+	struct rank_merged merged;
+	struct coll_xfer before;	/* of merged ones, whose chunks are sent up to there */
+	int32_t sent;
 };
 
 /* ---- places ---- */
@@ -184,8 +187,8 @@ static void add_piece(struct rank_program *p, struct rank_message *m, const stru
 {
 	struct rank_piece *last = m->pieces > 0 ? &p->pieces.v[p->pieces.n - 1] : NULL;
 
-	m->chunks += q->count;
-	if (last && last->buf == q->buf && last->reduce == q->reduce &&
+	m->chunks += q->again ? 0 : q->count;
+	if (last && !last->again && !q->again && last->buf == q->buf && last->reduce == q->reduce &&
 	    last->fresh == q->fresh && last->keep == q->keep &&
 	    (!q->keep || last->kept + last->count == q->kept) &&
 	    last->first + last->count == q->first) {
@@ -275,6 +278,129 @@ static int add_chunks(struct rank_walk *w, const struct coll_xfer *x, const stru
 	return rc;
 }
 
+/* ---- merged sums ---- */
+
+static bool is_written(struct rank_walk *w, uint8_t buf, int64_t chunk)
+{
+	return cell_of(w, buf, chunk)->written > 0;
+}
+
+/* Chunk k of a piece may go where chunk 0 goes, in one piece each. */
+static bool goes_along(struct rank_walk *w, const struct rank_piece *q, int32_t k, size_t row,
+		       size_t end)
+{
+	int64_t a = q->first, b = a + k;
+
+	if (is_own(w, q, k) != is_own(w, q, 0)) {
+		return false;
+	}
+	for (; row < end; row++) {
+		const struct rank_merge_row *r = &w->merged.rows.v[row];
+		int64_t copy = r->message * w->merged.vector;
+		bool covers = rank_merged_covers(&w->merged, r, a);
+
+		if (rank_merged_covers(&w->merged, r, b) != covers ||
+		    (covers && is_written(w, RANK_WORK, copy + a) !=
+				       is_written(w, RANK_WORK, copy + b))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What comes is added to the rank's own, and to each message that it goes into. */
+static void receive_merged(struct rank_walk *w, struct rank_piece q, int number,
+			   struct rank_message *m)
+{
+	size_t end, first = rank_merged_find(&w->merged, number, &end);
+
+	while (q.count > 0) {
+		struct rank_piece part = q;
+		bool own = is_own(w, &q, 0);
+
+		for (part.count = 1; part.count < q.count &&
+				     goes_along(w, &q, part.count, first, end);) {
+			part.count++;
+		}
+		add_alike(w, part, own, false, m);
+		for (size_t row = first; row < end; row++) {
+			int64_t at = w->merged.rows.v[row].message * w->merged.vector + q.first;
+			struct rank_piece more = { .buf = RANK_WORK, .first = (int32_t)at,
+						   .count = part.count, .again = true,
+						   .reduce = is_written(w, RANK_WORK, at) };
+
+			if (rank_merged_covers(&w->merged, &w->merged.rows.v[row], q.first)) {
+				add_alike(w, more, false, false, m);
+			}
+		}
+		q.first += part.count;
+		q.count -= part.count;
+	}
+}
+
+static int send_merged(struct rank_walk *w, const struct coll_xfer *x, struct rank_piece q,
+		       struct rank_message *m)
+{
+	int64_t first = q.first;
+
+	if (x->op != COLL_OP_FORWARD) {
+		add_whole(w, &q, true, m);
+		return 0;
+	}
+	first += rank_merged_copy(&w->merged, x) * w->merged.vector;
+	for (int32_t k = 0; k < q.count; k++) {
+		if (!is_written(w, RANK_WORK, first + k)) {
+			return WEFT_EINVAL;
+		}
+	}
+	q.buf = RANK_WORK;
+	q.first = (int32_t)first;
+	add_alike(w, q, false, true, m);
+	return 0;
+}
+
+/* A transfer of one shard, or (count) of several whole ones in a row. */
+static int add_merged(struct rank_walk *w, const struct coll_xfer *x, struct rank_piece q,
+		      bool sends, struct rank_message *m)
+{
+	int number = x->kept ? x->kept - 1 : x->op == COLL_OP_FORWARD ? x->dest : m->peer;
+
+	if ((w->merged.n_messages + 1) * w->merged.vector > INT32_MAX) {
+		return WEFT_ELIMIT;
+	}
+	if (sends) {
+		return send_merged(w, x, q, m);
+	}
+	receive_merged(w, q, number, m);
+	return 0;
+}
+
+/* Of the transfers of a message, which stand together, each chunk once; of shards that move alike
+ * all of them. */
+static int add_merged_shards(struct rank_walk *w, const struct coll_xfer *x, bool sends,
+			     struct rank_piece q, struct rank_message *m)
+{
+	const struct coll_xfer *b = &w->before;
+	bool same = x->kept && x->kept == b->kept && x->step == b->step && x->arc == b->arc &&
+		    x->origin == b->origin;
+	int32_t from = same && w->sent > x->first ? w->sent : x->first;
+	int rc = 0, shards = coll_is_alike(w->s) ? w->out->ranks : 1;
+
+	w->before = *x;
+	w->sent = same && w->sent > x->last + 1 ? w->sent : x->last + 1;
+	q.first += (from - x->first) / w->unit;
+	q.count = (x->last + 1 - from) / w->unit;
+	if (q.count == w->out->chunks) {
+		q.count *= shards;
+		shards = 1;
+	}
+	for (int i = 0; i < shards && q.count > 0 && !rc; i++) {
+		rc = add_merged(w, x, q, sends, m);
+		q.first += w->out->chunks;
+	}
+	return rc;
+}
+
 /* Arcs between the same ends that come before this one. */
 static int32_t link_of(const struct topo *t, int arc)
 {
@@ -311,6 +437,9 @@ static int add_transfer(struct rank_walk *w, const struct coll_xfer *x, bool sen
 			vec_push(&p->receives, next);
 		}
 		m = sends ? &p->sends.v[n] : &p->receives.v[n];
+	}
+	if (coll_merges(w->s) || coll_is_alike(w->s)) {
+		return add_merged_shards(w, x, sends, q, m);
 	}
 	if (coll_forwards(w->s)) {
 		return add_chunks(w, x, &q, sends, m);
@@ -449,8 +578,14 @@ static int make(struct rank_walk *w, int rank, struct err *err)
 	p->root = coll_root(s);
 	p->chunks = coll_chunks(s) / w->unit;
 	rc = (int64_t)p->ranks * p->chunks > INT32_MAX ? WEFT_ELIMIT : 0;
-	if (!rc) {
+	if (!rc && coll_merges(s)) {
+		if ((rc = rank_merged_make(&w->merged, s, rank, w->unit, err))) {
+			return rc;
+		}
+	} else if (!rc) {
 		rank_kept_make(&w->kept, s, rank, w->unit);
+	}
+	if (!rc) {
 		rc = walk_steps(w);
 	}
 	if (rc == WEFT_EINVAL) {
@@ -460,7 +595,8 @@ static int make(struct rank_walk *w, int rank, struct err *err)
 		return err_set(err, WEFT_ELIMIT, "rank %d: a buffer of more than %d chunks, or as "
 			       "many pieces of them", rank, INT32_MAX);
 	}
-	lay_out(p, (int64_t)w->slots.n + (int64_t)w->kept.cells.n / p->chunks);
+	lay_out(p, (int64_t)w->slots.n + (int64_t)w->kept.cells.n / p->chunks +
+		   (int64_t)w->merged.n_messages * p->ranks);
 	send_out_of_input(p);
 	return 0;
 }
@@ -493,6 +629,7 @@ int rank_program_make(const struct coll_sched *s, int rank, struct rank_program 
 		vec_fini(&w.cells[b]);
 	}
 	rank_kept_fini(&w.kept);
+	rank_merged_fini(&w.merged);
 	u64map_fini(&w.slot_of);
 	vec_fini(&w.slots);
 	vec_fini(&w.free);

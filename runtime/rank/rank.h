@@ -30,7 +30,8 @@
  *	                in   out  work
  *	allgather       1    N    0
  *	reduce-scatter  N    1    N     sums of others' shards; out: of the own
- *	allreduce       N    N    k N   sums that are forwarded, in k copies of the vector
+ *	allreduce       N    N    k N   sums that are forwarded, in k copies of the vector, or
+ *	                                merged ones, in one a message
  *	all-to-all      N    N    what passes through
  *	broadcast       0    N    0     out of the root is what it sends
  *	reduce          N    N    N     sums; those of the root are in out, without work
@@ -51,6 +52,8 @@ struct rank_piece {
 	bool fresh;		/* received, to be added: nothing is there yet, so to RANK_IN's */
 	bool keep;		/* received: what came is stored in RANK_WORK too, */
 	int32_t kept;		/* from this chunk on */
+	bool again;		/* received: the chunks of the piece before once more, into
+				 * RANK_WORK, where a sum is made that goes on */
 	int32_t first, count;
 };
 
@@ -89,7 +92,8 @@ struct rank_program {
  * (coll_part_of). Light is not looked at: who moves it moves it. rank_program_fini
  * after an error too. WEFT_EINVAL: no such rank, a part of another one, or a sum that is
  * forwarded and has not come;
- * WEFT_EUNSUPPORTED: memories; light that changes between steps; WEFT_ELIMIT: more than INT32_MAX
+ * WEFT_EUNSUPPORTED: memories; light that changes between steps; own sums that are merged with
+ * others before they leave; WEFT_ELIMIT: more than INT32_MAX
  * chunks in a buffer. O(transfers of the rank log), of a compact schedule those it stands for.
  */
 int rank_program_make(const struct coll_sched *s, int rank, struct rank_program *out,

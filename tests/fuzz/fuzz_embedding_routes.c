@@ -33,7 +33,7 @@ static struct coll_sched *round_a_ring(void)
 	for (int step = 0; step < 3; step++) {
 		for (int u = 0; u < 4; u++) {
 			struct coll_xfer x = { step, u, (u + 4 - step) % 4, COLL_NO_DEST, 0, 0,
-					       COLL_OP_COPY };
+					       COLL_OP_COPY, 0 };
 
 			check(coll_add(s, &x, NULL) == 0);
 		}

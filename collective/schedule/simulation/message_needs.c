@@ -44,6 +44,9 @@ struct needs_index {
  * for copies; else there is one part only. */
 static int32_t part_brought(const struct coll_sched *s, const struct coll_xfer *y)
 {
+	if (y->kept) {
+		return y->kept;
+	}
 	return s->forwards && y->op == COLL_OP_REDUCE ? topo_arc(s->topo, y->arc)->src + 1
 						      : y->dest + 1;
 }

@@ -50,6 +50,9 @@ void cli_out_schedule(struct out *o, const struct coll_sched *s)
 	if (coll_group(s)) {
 		out_int(o, "group_order", topo_group_order(coll_group(s)));
 	}
+	if (coll_is_alike(s)) {
+		out_bool(o, "alike", true);
+	}
 }
 
 int cli_replay(const struct coll_sched *s, struct coll_report *r, struct err *err)
@@ -302,6 +305,11 @@ static void out_transfers(struct out *o, const struct coll_sched *s, int64_t ste
 		} else if (coll_forwards(s)) {
 			out_int(o, "sum_of", x[i].op == COLL_OP_FORWARD ? x[i].dest : a->src);
 		}
+		if (coll_merges(s) && x[i].kept) {
+			out_int(o, "kept_as", x[i].kept - 1);
+		} else if (coll_merges(s)) {
+			out_null(o, "kept_as");
+		}
 		out_end(o);
 	}
 	out_end(o);
@@ -312,12 +320,16 @@ static void out_transfers(struct out *o, const struct coll_sched *s, int64_t ste
 static void out_step(struct out *o, const struct coll_sched *s, const struct coll_xfer *x,
 		     int64_t n, const struct topo_action *orbits, int32_t *seen)
 {
-	int64_t images = topo_group_order(coll_group(s)), chunks = 0, arcs = 0;
+	int64_t images = coll_is_alike(s) ? coll_ranks(s) : topo_group_order(coll_group(s));
+	int64_t chunks = 0, arcs = 0;
 
 	for (int64_t i = 0; i < n; i++) {
 		int orbit = topo_action_orbit(orbits, x[i].arc);
+		bool joined = i > 0 && x[i].kept && x[i].kept == x[i - 1].kept &&
+			      x[i].arc == x[i - 1].arc && x[i].origin == x[i - 1].origin &&
+			      x[i].first == x[i - 1].first;
 
-		chunks += x[i].last - x[i].first + 1;
+		chunks += joined ? 0 : x[i].last - x[i].first + 1;
 		arcs += seen[orbit] != x[i].step + 1 ? topo_action_size(orbits, orbit) : 0;
 		seen[orbit] = x[i].step + 1;
 	}

@@ -153,7 +153,8 @@ static void test_random_forwards(void **state)
 static void test_forward_without_sum(void **state)
 {
 	struct coll_sched *s = empty(COLL_ALLREDUCE, "Ring(4)", 1);
-	struct coll_xfer x = { 1, topo_find_arc(coll_topo(s), 1, 2), 0, 0, 0, 0, COLL_OP_FORWARD };
+	struct coll_xfer x = { .step = 1, .arc = topo_find_arc(coll_topo(s), 1, 2),
+			       .op = COLL_OP_FORWARD };
 	struct err err = { 0 };
 	struct msccl p;
 

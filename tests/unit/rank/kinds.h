@@ -40,8 +40,8 @@ static inline int64_t elements_of(const struct rank_program *p, const struct ran
 	for (int32_t i = m->first_piece; i < m->first_piece + m->pieces; i++) {
 		const struct rank_piece *q = &p->pieces.v[i];
 
-		n += rank_offset(p, total, (int64_t)q->first + q->count) -
-		     rank_offset(p, total, q->first);
+		n += q->again ? 0 : rank_offset(p, total, (int64_t)q->first + q->count) -
+					    rank_offset(p, total, q->first);
 	}
 	return n;
 }

@@ -13,6 +13,7 @@
 
 #include "tests/unit/rank/kinds.h"
 #include "tests/unit/schedule/chains.h"
+#include "tests/unit/schedule/merged.h"
 
 /* ---- running all ranks ---- */
 
@@ -122,6 +123,9 @@ static bool try_store(struct rank_world *w, int r)
 		const struct rank_piece *x = &p->pieces.v[i];
 		int64_t end = rank_offset(p, w->total, (int64_t)x->first + x->count);
 
+		if (x->again) {
+			q->taken -= (size_t)(end - rank_offset(p, w->total, x->first));
+		}
 		for (int64_t k = rank_offset(p, w->total, x->first); k < end; k++) {
 			value = &w->buf[x->buf][r][k];
 			if (x->keep) {
@@ -314,6 +318,32 @@ static void test_exchanged_sums(void **state)
 	coll_free(s);
 }
 
+/* Sums that are merged on their way, also in ranks' parts, flat, and in batches. */
+static void test_merged_sums(void **state)
+{
+	static const struct { const char *expr; int chunks; bool alike; } rows[] = {
+		{ "Odd(3)", 1, true }, { "Odd(3)", 2, true }, { "Odd(3)", 2, false },
+		{ "C(5,{1})", 1, true },
+	};
+	struct err err = { 0 };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 43);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct coll_sched *s = merged_moore(rows[i].expr, rows[i].chunks, rows[i].alike);
+		struct coll_sched *two;
+
+		must(coll_pipeline(s, 2, &two, &err), &err);
+		for (int64_t total = 1; total < 100; total += 33) {
+			assert_runs(s, total, &rng);
+			assert_runs(two, total, &rng);
+		}
+		coll_free(two);
+		coll_free(s);
+	}
+}
+
 static const struct chain_plan chain_plans[] = {
 	{ "Ring(4)", 1, { { 1, 4 } } }, { "Ring(7)", 1, { { 1, 7 } } },
 	{ "C(8,{1,2})", 2, { { 1, 2 }, { 2, 4 } } }, { "C(15,{1,5})", 2, { { 1, 5 }, { 5, 3 } } },
@@ -395,7 +425,7 @@ static void test_forwards_of_a_part(void **state)
 			send_part(s, 0, u, (u + 1) % 3, origin, 0, 3, COLL_OP_REDUCE);
 			for (int i = 0; i < 4; i++) {
 				struct coll_xfer x = { cuts[i][0], arc, origin, (u + 2) % 3,
-						       cuts[i][1], cuts[i][2], COLL_OP_FORWARD };
+						       cuts[i][1], cuts[i][2], COLL_OP_FORWARD, 0 };
 
 				must(coll_add(s, &x, &err), &err);
 			}
@@ -412,7 +442,8 @@ static void test_forwards_of_a_part(void **state)
 static void test_forward_without_sum(void **state)
 {
 	struct coll_sched *s = empty(COLL_ALLREDUCE, "Ring(4)", 1);
-	struct coll_xfer x = { 1, topo_find_arc(coll_topo(s), 1, 2), 0, 0, 0, 0, COLL_OP_FORWARD };
+	struct coll_xfer x = { .step = 1, .arc = topo_find_arc(coll_topo(s), 1, 2),
+			       .op = COLL_OP_FORWARD };
 	struct rank_program p;
 	struct err err = { 0 };
 
@@ -609,6 +640,7 @@ int main(void)
 		cmocka_unit_test(test_vectors_that_do_not_divide),
 		cmocka_unit_test(test_exchanged_sums),
 		cmocka_unit_test(test_forwarded_sums),
+		cmocka_unit_test(test_merged_sums),
 		cmocka_unit_test(test_chains_on_tori),
 		cmocka_unit_test(test_random_forwards),
 		cmocka_unit_test(test_forwards_of_a_part),

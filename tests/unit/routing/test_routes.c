@@ -329,8 +329,8 @@ static void test_replay(void **state)
 static void test_refused(void **state)
 {
 	static const struct coll_xfer branch[] = {
-		{ 0, 0, 0, 1, 0, 0, COLL_OP_COPY },
-		{ 1, 1, 0, 1, 0, 0, COLL_OP_COPY },
+		{ 0, 0, 0, 1, 0, 0, COLL_OP_COPY, 0 },
+		{ 1, 1, 0, 1, 0, 0, COLL_OP_COPY, 0 },
 	};
 	static const int ring[][2] = { { 0, 1 }, { 1, 0 } };
 	struct coll_routes routes;

@@ -42,7 +42,7 @@ static inline void chain_half(struct coll_sched *s, struct chain_torus t, int di
 			struct coll_xfer x = {
 				step + k, topo_find_arc(coll_topo(s), u, to), 0,
 				k ? chain_node(t, u, dim, -k * offset) : COLL_NO_DEST,
-				chunk, chunk, k ? COLL_OP_FORWARD : COLL_OP_REDUCE };
+				chunk, chunk, k ? COLL_OP_FORWARD : COLL_OP_REDUCE, 0 };
 			struct err err = { 0 };
 
 			must(coll_add(s, &x, &err), &err);

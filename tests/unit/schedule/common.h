@@ -71,7 +71,7 @@ static inline void send_part(struct coll_sched *s, int step, int u, int v,
 	struct err err = { 0 };
 	struct coll_xfer x = {
 		step, topo_find_arc(coll_topo(s), u, v), origin, COLL_NO_DEST,
-		first, last, op,
+		first, last, op, 0,
 	};
 
 	must(coll_add(s, &x, &err), &err);
@@ -83,7 +83,7 @@ static inline void send_to(struct coll_sched *s, int step, int u, int v,
 	struct err err = { 0 };
 	struct coll_xfer x = {
 		step, topo_find_arc(coll_topo(s), u, v), origin, dest, 0, 0,
-		COLL_OP_COPY,
+		COLL_OP_COPY, 0,
 	};
 
 	must(coll_add(s, &x, &err), &err);
@@ -277,7 +277,7 @@ static inline struct coll_sched *paths(enum coll_kind kind, const char *expr,
 					dist[v] - 1, hop[v], o,
 					kind == COLL_ALLTOALL ? d
 							      : COLL_NO_DEST,
-					0, chunks - 1, COLL_OP_COPY };
+					0, chunks - 1, COLL_OP_COPY, 0 };
 
 				must(coll_add(s, &x, &err), &err);
 				if (kind == COLL_BROADCAST) {

@@ -147,7 +147,7 @@ static void test_forms(void **state)
 
 static void add(struct coll_sched *s, int step, int arc, int origin, int dest, int last)
 {
-	struct coll_xfer x = { step, arc, origin, dest, 0, last, COLL_OP_COPY };
+	struct coll_xfer x = { step, arc, origin, dest, 0, last, COLL_OP_COPY, 0 };
 	struct err err = { 0 };
 
 	must(coll_add(s, &x, &err), &err);
@@ -158,7 +158,7 @@ static void test_faults(void **state)
 {
 	static const int32_t demands[] = { 0, 2, 0, 0, 0, 0, 1, 0, 0 };
 	static const int32_t bad[][9] = { { 0, 4 }, { 0, -1 }, { 1, 1 }, { 0 } };
-	struct coll_xfer beyond = { 0, 0, 0, 1, 2, 2, COLL_OP_COPY };
+	struct coll_xfer beyond = { 0, 0, 0, 1, 2, 2, COLL_OP_COPY, 0 };
 	struct coll_sched *s = empty(COLL_ALLTOALL, "K(3)", 3);
 	struct coll_report r;
 	struct err err = { 0 };

@@ -78,7 +78,7 @@ static struct coll_sched *random_sched(struct rng *rng)
 			(int)rng_below(rng, 9), (int)rng_below(rng, m),
 			(int)rng_below(rng, n), COLL_NO_DEST, first,
 			first + (int)rng_below(rng, chunks - first),
-			(uint8_t)rng_below(rng, 2),
+			(uint8_t)rng_below(rng, 2), 0,
 		};
 		struct coll_light l = {
 			x.step, x.arc, (uint16_t)rng_below(rng, 65536),
@@ -166,9 +166,9 @@ static void test_json_refuses(void **state)
 		{ "{\"a\":1,\"a\":1}", WEFT_EINVAL, "not valid JSON" },
 		{ "{}", WEFT_EINVAL, "format" },
 		{ "{\"format\":\"x\"}", WEFT_EINVAL, "weft-schedule" },
-		{ "{\"format\":\"weft-schedule\",\"version\":6,"
+		{ "{\"format\":\"weft-schedule\",\"version\":7,"
 		  "\"collective\":\"allgather\",\"nodes\":1,\"chunks\":1}",
-		  WEFT_EUNSUPPORTED, "format 6" },
+		  WEFT_EUNSUPPORTED, "format 7" },
 		{ "{\"format\":\"weft-schedule\",\"version\":1,"
 		  "\"collective\":\"gossip\"}", WEFT_EINVAL, "gossip" },
 		{ HEAD "\"nodes\":3," ARCS XFERS, WEFT_EINVAL, "JSON" },
@@ -256,7 +256,7 @@ static void test_proto_refuses(void **state)
 		BYTES("", "collective"),
 		BYTES("\x08", "malformed"),
 		BYTES("\x08\x01\x10\x09\x20\x02\x28\x01", "collective: 9"),
-		BYTES("\x08\x06\x10\x01\x20\x02\x28\x01", "format 6"),
+		BYTES("\x08\x07\x10\x01\x20\x02\x28\x01", "format 7"),
 		BYTES("\x08\x01\x10\x01\x28\x01", "nodes: 0"),
 		BYTES("\x08\x01\x10\x01\x20\x02", "chunks: 0"),
 		BYTES(P_HEAD "\x38\x02" P_ARCS, "root"),

@@ -288,7 +288,7 @@ static void forward(struct coll_sched *s, int step, int u, int v, int whose)
 {
 	struct err err = { 0 };
 	struct coll_xfer x = { step, topo_find_arc(coll_topo(s), u, v), 0, whose, 0, 0,
-			       COLL_OP_FORWARD };
+			       COLL_OP_FORWARD, 0 };
 
 	must(coll_add(s, &x, &err), &err);
 }
@@ -363,7 +363,7 @@ static void test_sent_again(void **state)
 
 static void test_add_refuses(void **state)
 {
-	struct coll_xfer x = { 0, 0, 0, 2, 0, 0, COLL_OP_FORWARD };
+	struct coll_xfer x = { 0, 0, 0, 2, 0, 0, COLL_OP_FORWARD, 0 };
 	struct coll_sched *s = empty(COLL_REDUCE_SCATTER, "K(4)", 1);
 	struct err err = { 0 };
 

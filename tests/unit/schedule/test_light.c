@@ -159,7 +159,7 @@ static void test_embedded(void **state)
 				       &err), &err);
 		must(coll_add_route(s, &r, &err), &err);
 		for (int o = 0; o < 2; o++) {
-			must(coll_add(s, &(struct coll_xfer){ 0, 0, o, -1, 0, 0, COLL_OP_COPY },
+			must(coll_add(s, &(struct coll_xfer){ 0, 0, o, -1, 0, 0, COLL_OP_COPY, 0 },
 				      &err), &err);
 		}
 		l.arc = 4;

@@ -143,19 +143,19 @@ static void test_add_refuses(void **state)
 		int rc;
 		const char *what;
 	} bad[] = {
-		{ { -1, 0, 0, -1, 0, 0, 0 }, WEFT_EINVAL, "negative" },
-		{ { COLL_MAX_STEPS, 0, 0, -1, 0, 0, 0 }, WEFT_ELIMIT, "step" },
-		{ { 4, 6, 0, -1, 0, 0, 0 }, WEFT_EINVAL,
+		{ { -1, 0, 0, -1, 0, 0, 0, 0 }, WEFT_EINVAL, "negative" },
+		{ { COLL_MAX_STEPS, 0, 0, -1, 0, 0, 0, 0 }, WEFT_ELIMIT, "step" },
+		{ { 4, 6, 0, -1, 0, 0, 0, 0 }, WEFT_EINVAL,
 		  "step 4: arc 6 is missing" },
-		{ { 0, -1, 0, -1, 0, 0, 0 }, WEFT_EINVAL, "arc -1" },
-		{ { 0, 0, 3, -1, 0, 0, 0 }, WEFT_EINVAL, "origin" },
-		{ { 0, 0, -1, -1, 0, 0, 0 }, WEFT_EINVAL, "origin" },
-		{ { 0, 0, 0, 1, 0, 0, 0 }, WEFT_EINVAL, "all-to-all only" },
-		{ { 0, 0, 0, -1, -1, 0, 0 }, WEFT_EINVAL, "range" },
-		{ { 0, 0, 0, -1, 1, 0, 0 }, WEFT_EINVAL, "range" },
-		{ { 0, 0, 0, -1, 0, 2, 0 }, WEFT_EINVAL, "range" },
-		{ { 0, 0, 0, -1, 0, 0, 3 }, WEFT_EINVAL, "operation" },
-		{ { 0, 0, 0, 1, 0, 0, 2 }, WEFT_EINVAL, "allreduce only" },
+		{ { 0, -1, 0, -1, 0, 0, 0, 0 }, WEFT_EINVAL, "arc -1" },
+		{ { 0, 0, 3, -1, 0, 0, 0, 0 }, WEFT_EINVAL, "origin" },
+		{ { 0, 0, -1, -1, 0, 0, 0, 0 }, WEFT_EINVAL, "origin" },
+		{ { 0, 0, 0, 1, 0, 0, 0, 0 }, WEFT_EINVAL, "all-to-all only" },
+		{ { 0, 0, 0, -1, -1, 0, 0, 0 }, WEFT_EINVAL, "range" },
+		{ { 0, 0, 0, -1, 1, 0, 0, 0 }, WEFT_EINVAL, "range" },
+		{ { 0, 0, 0, -1, 0, 2, 0, 0 }, WEFT_EINVAL, "range" },
+		{ { 0, 0, 0, -1, 0, 0, 3, 0 }, WEFT_EINVAL, "operation" },
+		{ { 0, 0, 0, 1, 0, 0, 2, 0 }, WEFT_EINVAL, "allreduce only" },
 	};
 	struct coll_sched *s = empty(COLL_ALLGATHER, "K(3)", 2);
 	struct err err;
@@ -214,7 +214,7 @@ static void test_million_transfers(void **state)
 
 		for (int a = first + n - 1; a >= first; a--) {
 			struct coll_xfer x = { 0, a, u, COLL_NO_DEST, 0, 0,
-					       COLL_OP_COPY };
+					       COLL_OP_COPY, 0 };
 
 			must(coll_add(s, &x, &err), &err);
 		}

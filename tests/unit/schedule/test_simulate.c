@@ -354,7 +354,7 @@ static struct coll_sched *scattered(const char *physical, bool equal, uint64_t s
 	for (int a = 0; a < topo_m(coll_topo(s)); a++) {
 		int src = topo_arc(coll_topo(s), a)->src;
 		struct coll_xfer x = { (int)rng_below(&rng, 4), a, src, COLL_NO_DEST, 0,
-				       equal ? 0 : (int)rng_below(&rng, 8), COLL_OP_COPY };
+				       equal ? 0 : (int)rng_below(&rng, 8), COLL_OP_COPY, 0 };
 
 		add_routes(s, a, equal ? 1 : 1 + (int)rng_below(&rng, 3), &rng);
 		must(coll_add(s, &x, &err), &err);
@@ -474,7 +474,7 @@ static struct coll_sched *random_compact(int n, struct rng *rng)
 		struct coll_xfer x = { (int)rng_below(rng, 5),
 				       (int)rng_below(rng, (uint64_t)topo_m(coll_topo(s))),
 				       (int)rng_below(rng, (uint64_t)n), COLL_NO_DEST, 0, 0,
-				       ops[rng_below(rng, 2)] };
+				       ops[rng_below(rng, 2)], 0 };
 
 		x.first = (int)rng_below(rng, 6);
 		x.last = x.first + (int)rng_below(rng, (uint64_t)(6 - x.first));

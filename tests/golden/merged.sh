@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# All-reduces in as many steps as the digraph is wide, whose sums are merged on their way: replayed by another program,
+# what auto takes, and who does not run them.
+source "$(dirname "$0")/../lib.sh"
+BIN=$BUILD/asan
+PATH=$BIN:$PATH
+here=$(cd "$(dirname "$0")" && pwd)
+cost=(--alpha 500ns --link-bandwidth 400Gbps)
+
+# whole TOPOLOGY STEPS VECTORS: that cross the fullest link, added up over the steps
+whole() {
+	weft schedule make -t "$1" -c allreduce -a one-shot "${cost[@]}" --size 4KiB -o "$T/s.json" >"$T/out" &&
+		[[ $(python3 "$here/replay_allreduce.py" "$T/s.json") == "$2 $3" ]]
+	tap "$1: $2 steps, $3 vectors over a link"
+}
+whole 'Mesh(4,4)' 6 6.000000
+whole 'GenKautz(4,64)' 3 4.000000
+whole 'Jellyfish(32,4,1)' 4 8.000000
+whole 'SlimFly(5)' 2 2.000000
+whole 'Multi(Mesh(3,3),2)' 4 2.000000
+
+weft schedule make -t 'Jellyfish(32,4,1)' -c allreduce "${cost[@]}" --size 2KiB -o "$T/s.pb" --format json >"$T/out"
+[[ $(jq -r .algorithm "$T/out") == one-shot && $(jq .steps "$T/out") == 4 ]]
+tap "auto takes one where messages are short"
+weft schedule export "$T/s.pb" --to json -o "$T/j.json" && weft schedule export "$T/s.pb" --to json --flat -o "$T/flat.json" &&
+	[[ $(jq .version "$T/j.json") == 6 && $(jq .alike "$T/j.json") == true && $(jq .alike "$T/flat.json") == null ]] &&
+	[[ $(python3 "$here/replay_allreduce.py" "$T/flat.json") == $(python3 "$here/replay_allreduce.py" "$T/j.json") ]]
+tap "written out it is the same"
+expect 65 "no programs of it" weft schedule export "$T/s.pb" --to msccl-xml -o "$T/m.xml"
+has err "says so" 'programs of an allreduce that merges sums on their way: not supported'
+finish
