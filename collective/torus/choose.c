@@ -206,8 +206,37 @@ static int largest_prime(int n)
 #define MIN_PRIME 7
 #define MAX_UNEVEN 16		/* radix of the first level, the second has half */
 
+/* Steps of a chain as the first of uneven levels: half of its radix, or what the ends of the line
+ * have beyond the last multiple of it. */
+static int chain_steps(int size, int radix)
+{
+	int up = size / 2 % radix, down = (size - 1) / 2 % radix, far = up > down ? up : down;
+
+	return far > radix / 2 ? far : radix / 2;
+}
+
+/* A chain first, the shortest for each number of nodes that it leaves, which is few. */
+static void add_chain_first(struct torus_lists *l, int size)
+{
+	for (int rest = 2; rest <= MAX_UNEVEN; rest++) {
+		int best = 0;
+
+		for (int m = size / 2 / rest; 2 * m < size; m++) {
+			if (m > 3 && rest_after(size, m) == rest &&
+			    (!best || chain_steps(size, m) <= chain_steps(size, best))) {
+				best = m;
+			}
+		}
+		for (int chain = 0; chain < 2 && best; chain++) {
+			vec_push(&l->all, ((struct torus_radices){
+				2, { { best, true, 0 }, { rest, chain, 0 } } }));
+		}
+	}
+}
+
 static void add_uneven(struct torus_lists *l, int size)
 {
+	add_chain_first(l, size);
 	for (int m = 2; m <= MAX_UNEVEN && 2 * m < size; m++) {
 		int rest = rest_after(size, m);
 
@@ -273,19 +302,21 @@ static int count_levels(const struct torus_shape *s, const struct torus_spec *sp
 	return sum;
 }
 
-/* All dimensions of a size get the best of its lists. */
-static int improve_size(struct torus_search *k, int size, struct err *err)
+/* Dimensions of a size, of those from first to last, get the best of its lists. */
+static int improve_some(struct torus_search *k, int first, int last, bool passes_on,
+			struct err *err)
 {
+	int size = k->shape->size[first], rc;
 	struct torus_lists lists = { 0 };
 	struct torus_radices r = { 0 };
 	struct torus_spec spec = k->best;
-	int rc = add_lists(k->shape, &lists, &r, size, size, 0, err);
 
+	rc = add_lists(k->shape, &lists, &r, size, size, 0, err);
 	if (rc == 0 && largest_prime(size) >= MIN_PRIME) {
-		(k->passes_on ? add_passing : add_uneven)(&lists, size);
+		(passes_on ? add_passing : add_uneven)(&lists, size);
 	}
 	for (size_t i = 0; i < lists.all.n && rc == 0; i++) {
-		for (int e = 0; e < k->shape->n_dims; e++) {
+		for (int e = first; e <= last; e++) {
 			if (k->shape->size[e] == size) {
 				spec.radices[e] = lists.all.v[i];
 			}
@@ -318,6 +349,30 @@ static bool is_square(const struct torus_shape *s)
 	return true;
 }
 
+/* All of the size of a dimension. */
+static int improve_all(struct torus_search *k, int e, struct err *err)
+{
+	int first = 0;
+
+	while (k->shape->size[first] != k->shape->size[e]) {
+		first++;
+	}
+	return improve_some(k, first, k->shape->n_dims - 1, k->passes_on, err);
+}
+
+/* Where levels of all dimensions pass on sums: the first one by others, whose reduce-scatter leaves
+ * less for all that follows. */
+static int improve_first(struct torus_search *k, struct err *err)
+{
+	int last = k->shape->n_dims - 1, rc;
+
+	if (!k->passes_on || !is_square(k->shape) || last == 0) {
+		return 0;
+	}
+	rc = improve_some(k, 0, 0, false, err);
+	return rc ? rc : improve_some(k, 1, last, true, err);
+}
+
 /* Size by size, from the first dimension or from the last, until nothing is gained. */
 static int improve(struct torus_search *k, bool from_last, struct err *err)
 {
@@ -330,7 +385,7 @@ static int improve(struct torus_search *k, bool from_last, struct err *err)
 		for (int i = 0; i < s->n_dims && rc == 0; i++) {
 			int e = from_last ? s->n_dims - 1 - i : i;
 
-			rc = is_seen(s, e) ? 0 : improve_size(k, s->size[e], err);
+			rc = is_seen(s, e) ? 0 : improve_all(k, e, err);
 		}
 	} while (rc == 0 && k->best_ns < before && !is_square(s));
 	return rc;
@@ -382,7 +437,8 @@ static int try_radices(struct torus_search *k, struct err *err)
 		}
 		rc = try_rounds(&from, spec, count_levels(k->shape, &spec), err);
 		if (rc == 0 && from.best_ns < HUGE_VAL) {
-			rc = improve(&from, i % 2, err);
+			(void)((rc = improve(&from, i % 2, err)) ||
+			       (rc = improve_first(&from, err)));
 		}
 		if (from.best_ns < all.best_ns) {
 			all = from;

@@ -19,13 +19,16 @@ whole 11,7 2x5+1,2x3+1 0 4
 whole 13,3 3x4+1,3 1 4
 whole 17 3x5 1 3
 whole 5,7 2x3,3x3 2 6
+whole 13 5cx3 1 5
+whole 7,7 3x3,2x3+1 1 5
 
 # taken DIMENSIONS SIZE: ns of what auto takes
 taken() {
 	weft schedule make -t "Torus($1)" -c allreduce "${cost[@]}" --size "$2" --format json | jq .time_ns
 }
 # No slower than a tenth above the worse of its neighbours in size.
-[[ $(taken 31,3 2KiB) -lt $(($(taken 30,3 2KiB) * 11 / 10)) && $(taken 31 8KiB) -lt $(($(taken 32 8KiB) * 11 / 10)) ]]
+[[ $(taken 31,3 2KiB) -lt $(($(taken 30,3 2KiB) * 11 / 10)) && $(taken 31 8KiB) -lt $(($(taken 32 8KiB) * 11 / 10)) &&
+	$(taken 17,17 32KiB) -lt $(($(taken 16,16 32KiB) * 11 / 10)) ]]
 tap "a prime is about as fast as the sizes beside it"
 expect 65 "trees of levels that pass on sums" weft schedule make -t 'Torus(7)' -c allreduce -a mixed-radix \
 	--levels 2x3+1 --rounds 1

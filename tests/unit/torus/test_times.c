@@ -270,6 +270,42 @@ static void test_known(void **state)
 	}
 }
 
+static double chosen(const char *expr, const struct coll_cost *c)
+{
+	struct world w = world_of(expr);
+	struct torus_spec spec;
+	struct err err = { 0 };
+	double ns;
+
+	must(torus_choose(w.shape, COLL_ALLREDUCE, c, NULL, &spec, &err), &err);
+	ns = formula(&w, &spec, c);
+	world_end(&w);
+	return ns;
+}
+
+/* Sizes with a large prime factor take no more than a tenth above the worse of their neighbours:
+ * by a chain before few nodes, or by levels that pass on sums after others. */
+static void test_neighbours(void **state)
+{
+	static const struct {
+		const char *below, *expr, *above;
+		int64_t alpha_ns, message_ns, size_bytes;
+	} rows[] = {
+		{ "Torus(100)", "Torus(101)", "Torus(102)", 0, 0, 1 << 17 },
+		{ "Torus(60)", "Torus(61)", "Torus(62)", 0, 0, 1 << 17 },
+		{ "Torus(16,16)", "Torus(17,17)", "Torus(18,18)", 1500, 500, 1 << 15 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct coll_cost c = cost_of(rows[i].alpha_ns, rows[i].message_ns,
+					     rows[i].size_bytes);
+		double worse = fmax(chosen(rows[i].below, &c), chosen(rows[i].above, &c));
+
+		assert_true(chosen(rows[i].expr, &c) < 1.1 * worse);
+	}
+}
+
 /* Too large for tables: refused before they are made. */
 static void test_large(void **state)
 {
@@ -290,6 +326,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_made),
 		cmocka_unit_test(test_known),
+		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_large),
 	};
 
