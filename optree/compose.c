@@ -265,13 +265,14 @@ struct level_search {
 	double share;		/* most of an item's part in a direction,
 				 * times w, by that direction's width */
 	bool one_direction;
+	bool shared;		/* lengths share channels, and these are full */
 	struct partial *best;	/* KEEP for each distance 1..n */
 	int *n_best;
 };
 
 static int classes_of(const struct level_search *s, int len)
 {
-	return s->p->line ? len : optree_sym_classes(s->p->n, len);
+	return s->p->line || s->shared ? len : optree_sym_classes(s->p->n, len);
 }
 
 /* Time of one round in which `holders` nodes send, at most `len` ranks far. */
@@ -282,6 +283,10 @@ static double round_ns(const struct level_search *s, int64_t load, double holder
 	double retunes = slots > 1 ? (double)slots * s->retune_ns : 0;
 	double delay = s->delay_ns ? s->delay_ns[len] : 0;
 
+	if (s->shared && slots == 1) {
+		return s->step_ns + delay +
+		       s->share * holders * (double)load / (double)s->w * s->item_ns;
+	}
 	return retunes + (double)slots * (s->step_ns + delay +
 	       s->share * holders / (double)(s->w / per) * s->item_ns);
 }
@@ -538,13 +543,15 @@ static int try_banks(struct winner *win, const struct compose_shape *x, struct e
 	return rc;
 }
 
+/* shared: as though channels were full; the plans' times are exact. */
 static int search_shape(struct winner *win, const struct compose_shape *like,
-			int reach, struct err *err)
+			int reach, bool shared, struct err *err)
 {
 	struct level_search s = { 0 };
 	int rc = 0;
 
 	search_init(&s, win->p, reach, like);
+	s.shared = shared;
 	s.step_ns += win->penalty_ns;
 	search_all(&s);
 	for (int k = 0; !rc && k < s.n_best[1]; k++) {
@@ -593,19 +600,22 @@ static int search_directions(struct winner *win, int reach, struct err *err)
 	int rc = 0;
 
 	if (!p->line && cw && ccw) {
-		rc = search_shape(win, &both, reach, err);
+		rc = search_shape(win, &both, reach, false, err);
+	}
+	if (!rc && !p->line && cw && ccw && !p->overlap) {
+		rc = search_shape(win, &both, reach, true, err);
 	}
 	if (!rc && (p->line || cw != ccw)) {
 		if (!p->line) {
 			split_item(p, &one);
 		}
-		rc = search_shape(win, &one, reach, err);
+		rc = search_shape(win, &one, reach, false, err);
 	}
 	return rc;
 }
 
-int compose_best(const struct optree_params *p, int reach, struct compose_shape *shape,
-		 struct optree_sym *out, struct err *err)
+static int best_levels(const struct optree_params *p, int reach, struct compose_shape *shape,
+		       struct optree_sym *out, struct err *err)
 {
 	struct winner win = { .p = p, .ns = -1, .shape = shape, .out = out };
 	int rc = search_directions(&win, reach, err);
@@ -628,4 +638,33 @@ int compose_best(const struct optree_params *p, int reach, struct compose_shape 
 		optree_sym_fini(out);
 	}
 	return rc;
+}
+
+int compose_overlapped(const struct optree_params *p, int reach, compose_fn *best,
+		       struct compose_shape *shape, struct optree_sym *out, struct err *err)
+{
+	struct optree_params plain = *p;
+	struct compose_shape other;
+	struct optree_sym s;
+	int rc = best(p, reach, shape, out, err);
+
+	plain.overlap = false;
+	if (rc || !p->overlap || best(&plain, reach, &other, &s, &(struct err){ 0 })) {
+		return rc;
+	}
+	if (compose_times(p, &s) >= 0 && compose_times(p, &s) < compose_times(p, out)) {
+		struct optree_sym slower = *out;
+
+		*out = s;
+		s = slower;
+		*shape = other;
+	}
+	optree_sym_fini(&s);
+	return 0;
+}
+
+int compose_best(const struct optree_params *p, int reach, struct compose_shape *shape,
+		 struct optree_sym *out, struct err *err)
+{
+	return compose_overlapped(p, reach, best_levels, shape, out, err);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time of a symmetric schedule when idle channels are retuned while others
- * carry data. All lightpaths of a class and length are tuned alike, so a
- * colour is in one state: the class and length that it was active for last. A
+ * carry data. All lightpaths of a class and tile are tuned alike, so a
+ * colour is in one state: the class and tile that it was active for last. A
  * step whose colours are all in the state it wants begins when the one before
  * has ended; otherwise it waits until retune_ns have passed since the others
  * were active last, and nothing passes their resonators meanwhile. A step ends
@@ -14,7 +14,8 @@
 #include "optree/private.h"
 
 struct colour {
-	int32_t len, class;	/* 0: never active */
+	uint64_t tile;		/* 0: never active */
+	int32_t class;
 	__int128 released;
 };
 
@@ -38,61 +39,106 @@ static int direction_of(const struct clockwork *c, const struct sym_move *m)
 	return c->mirrored ? !m->dir : m->dir;
 }
 
-/* When colours first..first+width-1 can carry this class. */
-static __int128 ready(const struct clockwork *c, const struct sym_move *m,
-		      int32_t class, int32_t first)
+/* What is in the tile of a band: alike for the same lengths at the same places. */
+static uint64_t tile_of(const struct optree_sym *s, const struct sym_round *r,
+			const struct sym_move *move, const struct sym_band *band)
+{
+	uint64_t tile = 0;
+
+	if (move->len == band->tile) {
+		return (uint64_t)move->len;
+	}
+	for (size_t i = r->move; i < r->move + r->n_moves; i++) {
+		const struct sym_move *m = &s->moves.v[i];
+
+		for (size_t k = m->band; k < m->band + m->n_bands && m->dir == move->dir; k++) {
+			const struct sym_band *b = &s->bands.v[k];
+
+			if (b->base == band->base) {
+				tile += ((uint64_t)m->len << 16 | (uint64_t)b->at) *
+					UINT64_C(0x9e3779b97f4a7c15);
+				tile ^= tile >> 29 ^ (uint64_t)b->at << 40;
+			}
+		}
+	}
+	return tile | UINT64_C(1) << 63;
+}
+
+/* When these channels of a class can carry this tile. */
+static __int128 ready(const struct clockwork *c, const struct colour *x, int32_t width,
+		      uint64_t tile, int32_t class)
 {
 	__int128 at = c->now;
 
-	for (int32_t k = first; k < first + m->width; k++) {
-		const struct colour *x = &c->colour[direction_of(c, m)][k];
-
-		if ((x->len != m->len || x->class != class) && x->released + c->retune > at) {
-			at = x->released + c->retune;
+	for (int32_t k = 0; k < width; k++) {
+		if ((x[k].tile != tile || x[k].class != class) && x[k].released + c->retune > at) {
+			at = x[k].released + c->retune;
 		}
 	}
 	return at;
 }
 
-static void release(struct clockwork *c, const struct sym_move *m, int32_t class, int32_t first)
+static void release(struct clockwork *c, struct colour *x, int32_t width, uint64_t tile,
+		    int32_t class)
 {
-	for (int32_t k = first; k < first + m->width; k++) {
-		c->colour[direction_of(c, m)][k] = (struct colour){ m->len, class,
-							c->now };
+	for (int32_t k = 0; k < width; k++) {
+		x[k] = (struct colour){ tile, class, c->now };
 	}
 }
 
-int32_t overlap_active(const struct sym_round *r, const struct sym_move *m,
-		    int slot, int32_t *class, int32_t *first)
+int32_t overlap_active(const struct optree_sym *s, const struct sym_round *r,
+		       const struct sym_move *m, const struct sym_band *b, int slot,
+		       int32_t *class, int32_t *first)
 {
 	int32_t per = r->per_slot[m->dir], from = slot * per, to = from + per;
+	int32_t classes = optree_sym_classes_of(s, b->tile);
 
 	if (r->slots == 1) {
 		*class = 0;
-		*first = m->base;
-		return m->classes;
+		*first = b->base;
+		return classes;
 	}
-	from = from > m->base ? from : m->base;
-	to = to < m->base + m->classes ? to : m->base + m->classes;
-	*class = from - m->base;
-	*first = r->from[m->dir] + from % per * m->width;
+	from = from > b->base ? from : b->base;
+	to = to < b->base + classes ? to : b->base + classes;
+	*class = from - b->base;
+	*first = r->from[m->dir] + from % per * b->width;
 	return to > from ? to - from : 0;
+}
+
+/* The active channels of a move: when they are ready, or that they are released now. */
+static __int128 use_channels(struct clockwork *c, const struct sym_round *r, int slot,
+			     const struct sym_move *m, bool done)
+{
+	__int128 begin = c->now;
+
+	for (size_t i = m->band; i < m->band + m->n_bands; i++) {
+		const struct sym_band *b = &c->s->bands.v[i];
+		int32_t class, first, n = overlap_active(c->s, r, m, b, slot, &class, &first);
+		struct colour *x = c->colour[direction_of(c, m)] + first;
+		uint64_t tile = b->at ? 0 : tile_of(c->s, r, m, b);
+
+		for (int32_t k = 0; k < n && tile; k++, x += b->width) {
+			if (done) {
+				release(c, x, b->width, tile, class + k);
+			} else {
+				__int128 at = ready(c, x, b->width, tile, class + k);
+
+				begin = at > begin ? at : begin;
+			}
+		}
+	}
+	return begin;
 }
 
 static void run_slot(struct clockwork *c, const struct sym_round *r, int slot, __int128 lasts)
 {
 	const struct sym_move *m = c->s->moves.v + r->move;
 	__int128 begin = c->overlap ? c->now : c->now + c->retune;
-	int32_t class, first;
 
 	for (size_t i = 0; i < r->n_moves && c->overlap; i++) {
-		int32_t n = overlap_active(r, &m[i], slot, &class, &first);
+		__int128 at = use_channels(c, r, slot, &m[i], false);
 
-		for (int32_t k = 0; k < n; k++) {
-			__int128 at = ready(c, &m[i], class + k, first + k * m[i].width);
-
-			begin = at > begin ? at : begin;
-		}
+		begin = at > begin ? at : begin;
 	}
 	c->now = begin + lasts;
 	if (c->times) {
@@ -100,12 +146,8 @@ static void run_slot(struct clockwork *c, const struct sym_round *r, int slot, _
 		*c->times++ = (double)c->now / c->unit;
 	}
 	c->now += c->convert;
-	for (size_t i = 0; i < r->n_moves; i++) {
-		int32_t n = overlap_active(r, &m[i], slot, &class, &first);
-
-		for (int32_t k = 0; k < n; k++) {
-			release(c, &m[i], class + k, first + k * m[i].width);
-		}
+	for (size_t i = 0; i < r->n_moves && c->overlap; i++) {
+		use_channels(c, r, slot, &m[i], true);
 	}
 }
 

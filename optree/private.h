@@ -89,24 +89,34 @@ struct sym_hop {
 };
 
 /*
- * In one round every node sends over lightpaths of `len` links one way. They
- * take `classes` classes of lightpaths that share no link, numbered from
+ * A place in a tile. Tiles are as lightpaths of `tile` links from every node, in classes of those
+ * that share no link, each with `width` channels of its own; what is in it begins
+ * `at` links behind its first. So lightpaths of different lengths follow each other on a channel.
  */
+struct sym_band {
+	int32_t tile, at;
+	int32_t base, width;
+};
+
+/* In one round every node sends over lightpaths of `len` links one way, on the channels of all
+ * its bands: `width` for each lightpath. */
 struct sym_move {
 	int32_t len;
 	uint8_t dir;
-	int32_t width, base, classes;
+	int32_t width;
 	int64_t chunks;		/* over each lightpath, at most */
 	size_t hop, n_hops;
+	size_t band, n_bands;
 };
 
 /*
  * What is sent in a round was held when it began. It uses the colours
  * from[dir] + 0..room[dir]-1 of each direction (colours are the channels of
- * all fibres, counted through). With one slot, a move has the colours base +
- * class * width + 0..width-1, all in one step. With more, all widths of a
- * direction are equal and class c (counted from base) is active in slot
+ * all fibres, counted through). With one slot, a band has the colours base +
+ * class * width + 0..width-1, all in one step. With more, a move has one band,
+ * all widths of a direction are equal and class c (counted from base) is active in slot
  * c / per_slot on the colours from + (c % per_slot) * width + 0..width-1.
+ * Moves of a direction are in the order of their (first) bases.
  */
 struct sym_round {
 	size_t move, n_moves;
@@ -128,11 +138,13 @@ struct optree_sym {
 	VEC(struct optree_fibre) light;	/* empty: all of the ring's */
 	int32_t w[2];		/* colours of each direction */
 	int units;		/* hops carry whole units of an item */
+	bool overlap;		/* light is kept where it can be; lengths share no channel */
 	double keep;		/* items' times that a round may lose to need
 				 * no retuning; 0: overlap is not asked for */
 	int chunks;		/* P */
 	VEC(struct sym_hop) hops;
 	VEC(struct sym_move) moves;
+	VEC(struct sym_band) bands;
 	VEC(struct sym_round) rounds;
 	int64_t steps;		/* slots of all rounds */
 	int64_t chunk_times;
@@ -154,6 +166,19 @@ int optree_sym_class(int n, int len, int start);
 /* The same, or on the line (len classes at most) the link where it begins. */
 int optree_sym_class_of(const struct optree_sym *s, int len, int start);
 
+/* Classes of lightpaths (or tiles) of len links, on the ring or line. */
+int optree_sym_classes_of(const struct optree_sym *s, int len);
+
+/* The class of a band's lightpath over the links from start on. */
+int optree_sym_band_class(const struct optree_sym *s, const struct sym_band *b, int start);
+
+/*
+ * Lets lightpaths of different lengths share channels in the rounds of a ring, of one step each,
+ * that take less time so: widths and bands are replaced. Before items are cut into
+ * chunks. Nothing is tried where the moves of a round are many.
+ */
+bool optree_sym_share(struct optree_sym *s);
+
 /* Fibre and channel of a colour. */
 void optree_sym_colour(const struct optree_sym *s, int dir, int32_t colour,
 		       uint8_t *fibre, uint16_t *channel);
@@ -164,6 +189,9 @@ void optree_sym_colour(const struct optree_sym *s, int dir, int32_t colour,
  * max_chunks: cut an item into so many at most (units at least).
  * WEFT_EINFEASIBLE when a direction is used that has no channel. */
 int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err);
+
+/* Cuts every chunk into so many, and all times with them. */
+void optree_sym_refine(struct optree_sym *s, int times);
 
 /*
  * Replays the item of node 0 exactly and proves the light of all nodes:
@@ -288,10 +316,11 @@ int64_t compose_time_ns(const struct optree_params *p, const struct optree_sym *
 int64_t overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
 			enum coll_kind kind, double *times);
 
-/* How many classes of a move are active in a slot of its round; the first of
+/* How many classes of a move's band are active in a slot of its round; the first of
  * them, and its first colour. */
-int32_t overlap_active(const struct sym_round *r, const struct sym_move *m,
-		    int slot, int32_t *class, int32_t *first);
+int32_t overlap_active(const struct optree_sym *s, const struct sym_round *r,
+		       const struct sym_move *m, const struct sym_band *b, int slot,
+		       int32_t *class, int32_t *first);
 
 /* It has no more lights than the parameters allow. */
 bool compose_may_light(const struct optree_params *p, const struct optree_sym *s);
@@ -307,6 +336,14 @@ int64_t compose_times(const struct optree_params *p, const struct optree_sym *s)
  */
 int compose_best(const struct optree_params *p, int reach, struct compose_shape *shape,
 		 struct optree_sym *out, struct err *err);
+
+typedef int compose_fn(const struct optree_params *p, int reach, struct compose_shape *shape,
+		       struct optree_sym *out, struct err *err);
+
+/* The best; with overlap that, or the best without, whichever takes less time with it: light that
+ * lengths share is not kept from round to round, but carries more. */
+int compose_overlapped(const struct optree_params *p, int reach, compose_fn *best,
+		       struct compose_shape *shape, struct optree_sym *out, struct err *err);
 
 /*
  * The fastest all-to-all found: every piece takes a shortest path (pieces for

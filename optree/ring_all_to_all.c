@@ -218,8 +218,8 @@ static int try_strides(struct tries *t, int j, int levels, int gap, struct err *
 	return rc;
 }
 
-int compose_exchange(const struct optree_params *p, int reach, struct compose_shape *shape,
-		     struct optree_sym *out, struct err *err)
+static int best_exchange(const struct optree_params *p, int reach, struct compose_shape *shape,
+			 struct optree_sym *out, struct err *err)
 {
 	struct tries t = { .p = p, .reach = reach, .split = divide(p), .best_ns = -1,
 			   .shape = shape, .out = out };
@@ -236,4 +236,10 @@ int compose_exchange(const struct optree_params *p, int reach, struct compose_sh
 		optree_sym_fini(out);
 	}
 	return rc;
+}
+
+int compose_exchange(const struct optree_params *p, int reach, struct compose_shape *shape,
+		     struct optree_sym *out, struct err *err)
+{
+	return compose_overlapped(p, reach, best_exchange, shape, out, err);
 }

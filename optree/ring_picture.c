@@ -154,6 +154,7 @@ static void add_lights(struct drawing *d, const struct shown_step *at, double x,
 	free(len);
 }
 
+/* Lightpaths that share channels have the part of these that they are of the links. */
 static void add_step(struct drawing *d, const struct shown_step *at, const double *time, int dir)
 {
 	const struct sym_round *r = at->round;
@@ -168,12 +169,17 @@ static void add_step(struct drawing *d, const struct shown_step *at, const doubl
 	}
 	for (size_t i = r->move; i < r->move + r->n_moves; i++) {
 		const struct sym_move *m = &d->s->moves.v[i];
-		int32_t class, first;
-		int32_t n = m->dir == dir ? overlap_active(r, m, at->slot, &class, &first) : 0;
 
-		if (n > 0) {
-			add_box(d, x, d->y + first * unit, fmax(wide, 0.3), unit * n * m->width,
-				m->len);
+		for (size_t k = m->band; k < m->band + m->n_bands && m->dir == dir; k++) {
+			const struct sym_band *b = &d->s->bands.v[k];
+			int32_t class, first;
+			double all_of = overlap_active(d->s, r, m, b, at->slot, &class, &first) *
+					unit * b->width / b->tile;
+
+			if (all_of > 0) {
+				add_box(d, x, d->y + first * unit + b->at * all_of,
+					fmax(wide, 0.3), m->len * all_of, m->len);
+			}
 		}
 	}
 }
@@ -240,28 +246,37 @@ static void each_light(struct drawing *d, const struct shown_step *at, int from,
 	}
 }
 
+static void each_band_path(struct drawing *d, const struct shown_step *at,
+			   const struct sym_move *m, const struct sym_band *b, int from, int to,
+			   path_fn *fn)
+{
+	const struct sym_move part = { .len = m->len, .dir = m->dir, .width = b->width };
+	int n = d->n;
+	int32_t class0, first;
+	int32_t active = overlap_active(d->s, at->round, m, b, at->slot, &class0, &first);
+
+	for (int v = d->line && from < 0 ? 0 : from; v < to && active > 0; v++) {
+		int class = optree_sym_band_class(d->s, b, (v + n) % n);
+
+		if (class >= class0 && class < class0 + active && !(d->line && v + m->len >= n)) {
+			fn(d, &part, v, first + (class - class0) * b->width);
+		}
+	}
+}
+
 /* Calls fn with each lightpath of a step over links v .. v + len - 1, and its first channel. */
 static void each_path(struct drawing *d, const struct shown_step *at, int from, int to,
 		      path_fn *fn)
 {
-	int n = d->n;
-
 	if (!at->round) {
 		each_light(d, at, from, to, fn);
 		return;
 	}
 	for (size_t i = at->round->move; i < at->round->move + at->round->n_moves; i++) {
 		const struct sym_move *m = &d->s->moves.v[i];
-		int32_t class0, first, active = overlap_active(at->round, m, at->slot, &class0,
-							       &first);
 
-		for (int v = d->line && from < 0 ? 0 : from; v < to && active > 0; v++) {
-			int class = optree_sym_class_of(d->s, m->len, (v + n) % n);
-
-			if (class >= class0 && class < class0 + active &&
-			    !(d->line && v + m->len >= n)) {
-				fn(d, m, v, first + (class - class0) * m->width);
-			}
+		for (size_t k = m->band; k < m->band + m->n_bands; k++) {
+			each_band_path(d, at, m, &d->s->bands.v[k], from, to, fn);
 		}
 	}
 }
@@ -352,7 +367,8 @@ static struct step_lengths measure_step(const struct drawing *d, const struct sh
 	for (size_t i = 0; at->round && i < at->round->n_moves; i++) {
 		const struct sym_move *m = &d->s->moves.v[at->round->move + i];
 
-		if (overlap_active(at->round, m, at->slot, &class, &first) > 0) {
+		if (overlap_active(d->s, at->round, m, &d->s->bands.v[m->band], at->slot,
+				   &class, &first) > 0) {
 			count_length(&x, m->len);
 		}
 	}
@@ -437,11 +453,13 @@ static bool same_light(const struct drawing *d, const struct shown_step *a,
 	for (size_t i = 0; i < a->round->n_moves; i++) {
 		const struct sym_move *m = &d->s->moves.v[a->round->move + i];
 		const struct sym_move *k = &d->s->moves.v[b->round->move + i];
+		const struct sym_band *ba = &d->s->bands.v[m->band], *bb = &d->s->bands.v[k->band];
 		int32_t class_a, class_b, first_a, first_b;
-		int32_t of_a = overlap_active(a->round, m, a->slot, &class_a, &first_a);
-		int32_t of_b = overlap_active(b->round, k, b->slot, &class_b, &first_b);
+		int32_t of_a = overlap_active(d->s, a->round, m, ba, a->slot, &class_a, &first_a);
+		int32_t of_b = overlap_active(d->s, b->round, k, bb, b->slot, &class_b, &first_b);
 
-		if (m->len != k->len || m->dir != k->dir || m->width != k->width || of_a != of_b ||
+		if (m->len != k->len || m->dir != k->dir || m->n_bands != k->n_bands ||
+		    memcmp(ba, bb, m->n_bands * sizeof(*ba)) != 0 || of_a != of_b ||
 		    (of_a > 0 && (class_a != class_b || first_a != first_b))) {
 			return false;
 		}

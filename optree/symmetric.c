@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
@@ -27,6 +28,7 @@ void optree_sym_init(struct optree_sym *s, enum coll_kind kind, const struct rwa
 void optree_sym_place(struct optree_sym *s, const struct optree_params *p)
 {
 	s->line = p->line;
+	s->overlap = p->overlap;
 	for (int dir = 0; dir < 2; dir++) {
 		s->w[dir] = (int32_t)tree_width(p, dir);
 	}
@@ -45,6 +47,7 @@ void optree_sym_fini(struct optree_sym *s)
 {
 	vec_fini(&s->hops);
 	vec_fini(&s->moves);
+	vec_fini(&s->bands);
 	vec_fini(&s->rounds);
 	vec_fini(&s->light);
 }
@@ -65,7 +68,7 @@ int optree_sym_class(int n, int len, int start)
 	return (int)(start - first);
 }
 
-static int classes_for(const struct optree_sym *s, int len)
+int optree_sym_classes_of(const struct optree_sym *s, int len)
 {
 	if (!s->line) {
 		return optree_sym_classes(s->ring.n, len);
@@ -76,6 +79,13 @@ static int classes_for(const struct optree_sym *s, int len)
 int optree_sym_class_of(const struct optree_sym *s, int len, int start)
 {
 	return s->line ? start % len : optree_sym_class(s->ring.n, len, start);
+}
+
+int optree_sym_band_class(const struct optree_sym *s, const struct sym_band *b, int start)
+{
+	int n = s->ring.n;
+
+	return optree_sym_class_of(s, b->tile, start < b->at ? start - b->at + n : start - b->at);
 }
 
 /* ---- from hops one by one ---- */
@@ -220,7 +230,6 @@ struct sym_senders optree_sym_senders(const struct optree_sym *s, const struct s
 static void count_units(struct optree_sym *s, struct sym_move *m, int64_t *more, bool *cut)
 {
 	m->chunks = optree_sym_senders(s, m, more).chunks;
-	m->classes = classes_for(s, m->len);
 	s->max_len = m->len > s->max_len ? m->len : s->max_len;
 	for (size_t h = m->hop; h < m->hop + m->n_hops; h++) {
 		*cut = *cut || s->hops.v[h].last - s->hops.v[h].first + 1 < s->units;
@@ -229,7 +238,8 @@ static void count_units(struct optree_sym *s, struct sym_move *m, int64_t *more,
 
 /* All moves of the direction share the channels of one step: whoever takes
  * longest for its share gets a channel more, while there are any. */
-static void share_channels(struct sym_move *m, size_t n, int dir, int64_t room)
+static void share_channels(const struct optree_sym *s, struct sym_move *m, size_t n, int dir,
+			   int64_t room)
 {
 	for (;;) {
 		struct sym_move *worst = NULL;
@@ -241,45 +251,46 @@ static void share_channels(struct sym_move *m, size_t n, int dir, int64_t room)
 				worst = &m[i];
 			}
 		}
-		if (!worst || worst->classes > room) {
+		if (!worst || optree_sym_classes_of(s, worst->len) > room) {
 			return;
 		}
 		worst->width++;
-		room -= worst->classes;
+		room -= optree_sym_classes_of(s, worst->len);
 	}
 }
 
 /* A first share that leaves little to deal out one by one. */
-static int64_t begin_shares(struct sym_move *m, size_t n, int dir, int64_t w)
+static int64_t begin_shares(const struct optree_sym *s, struct sym_move *m, size_t n, int dir,
+			    int64_t w)
 {
 	int64_t load = 0, room = w;
 
 	for (size_t i = 0; i < n; i++) {
-		load += m[i].dir == dir ? m[i].classes * m[i].chunks : 0;
+		load += m[i].dir == dir ? optree_sym_classes_of(s, m[i].len) * m[i].chunks : 0;
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (m[i].dir == dir) {
 			int64_t share = m[i].chunks * w / load;
 
 			m[i].width = share < 1 ? 1 : (int32_t)share;
-			room -= (int64_t)m[i].width * m[i].classes;
+			room -= (int64_t)m[i].width * optree_sym_classes_of(s, m[i].len);
 		}
 	}
 	for (size_t i = 0; i < n && room < 0; i++) {
 		if (m[i].dir == dir) {
-			room += (int64_t)(m[i].width - 1) * m[i].classes;
+			room += (int64_t)(m[i].width - 1) * optree_sym_classes_of(s, m[i].len);
 			m[i].width = 1;
 		}
 	}
 	return room;
 }
 
-static int64_t classes_of(const struct sym_move *m, size_t n, int dir)
+static int64_t classes_of(const struct optree_sym *s, const struct sym_move *m, size_t n, int dir)
 {
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		sum += m[i].dir == dir ? m[i].classes : 0;
+		sum += m[i].dir == dir ? optree_sym_classes_of(s, m[i].len) : 0;
 	}
 	return sum;
 }
@@ -297,7 +308,7 @@ static int count_slots(struct optree_sym *s, struct sym_round *r, struct err *er
 	for (int dir = 0; dir < 2; dir++) {
 		int64_t room = r->room[dir], need;
 
-		load[dir] = classes_of(m, r->n_moves, dir);
+		load[dir] = classes_of(s, m, r->n_moves, dir);
 		if (load[dir] && !room) {
 			return err_set(err, WEFT_EINFEASIBLE,
 				       "no channel goes %s",
@@ -322,7 +333,8 @@ static int light_round(struct optree_sym *s, struct sym_round *r, struct err *er
 
 	for (int dir = 0; dir < 2 && !rc && r->slots == 1; dir++) {
 		base[dir] = r->from[dir];
-		share_channels(m, r->n_moves, dir, begin_shares(m, r->n_moves, dir, r->room[dir]));
+		share_channels(s, m, r->n_moves, dir,
+			       begin_shares(s, m, r->n_moves, dir, r->room[dir]));
 	}
 	for (size_t i = 0; i < r->n_moves && !rc; i++) {
 		int dir = m[i].dir;
@@ -330,8 +342,11 @@ static int light_round(struct optree_sym *s, struct sym_round *r, struct err *er
 		if (r->slots > 1) {
 			m[i].width = r->room[dir] / r->per_slot[dir];
 		}
-		m[i].base = (int32_t)base[dir];
-		base[dir] += (int64_t)m[i].classes *
+		m[i].band = s->bands.n;
+		m[i].n_bands = 1;
+		vec_push(&s->bands, ((struct sym_band){ m[i].len, 0, (int32_t)base[dir],
+							m[i].width }));
+		base[dir] += (int64_t)optree_sym_classes_of(s, m[i].len) *
 			     (r->slots > 1 ? 1 : m[i].width);
 	}
 	return rc;
@@ -374,7 +389,7 @@ static void keep_light(struct optree_sym *s, struct sym_round *r)
 		const struct sym_move *old = same_light(s, before, &m[i]);
 
 		m[i].width = old->width;
-		m[i].base = old->base;
+		s->bands.v[m[i].band] = s->bands.v[old->band];
 	}
 }
 
@@ -406,6 +421,7 @@ static __int128 slowest(const struct optree_sym *s, const struct sym_round *r,
 	const struct sym_move *m = s->moves.v + r->move;
 	int64_t from = (int64_t)slot * r->per_slot[dir];
 	int64_t to = from + r->per_slot[dir];
+	const struct sym_band *band;
 	__int128 worst = 0;
 
 	for (size_t i = *at; i < r->n_moves; i++) {
@@ -414,10 +430,11 @@ static __int128 slowest(const struct optree_sym *s, const struct sym_round *r,
 		if (m[i].dir != dir) {
 			continue;
 		}
-		if (r->slots > 1 && m[i].base >= to) {
+		band = &s->bands.v[m[i].band];
+		if (r->slots > 1 && band->base >= to) {
 			break;
 		}
-		if (r->slots > 1 && m[i].base + m[i].classes <= from) {
+		if (r->slots > 1 && band->base + optree_sym_classes_of(s, band->tile) <= from) {
 			*at = i + 1;
 			continue;
 		}
@@ -458,29 +475,70 @@ static void time_round(const struct optree_sym *s, struct sym_round *r)
 	}
 }
 
-/* From units to chunks. */
-static void cut_items(struct optree_sym *s)
+static void cut_hops(struct optree_sym *s, int from, int to)
 {
 	for (size_t h = 0; h < s->hops.n; h++) {
 		struct sym_hop *hop = &s->hops.v[h];
 
-		hop->first = hop->first * s->chunks / s->units;
-		hop->last = (hop->last + 1) * s->chunks / s->units - 1;
-	}
-	for (size_t i = 0; i < s->moves.n; i++) {
-		s->moves.v[i].chunks = s->moves.v[i].chunks * s->chunks /
-				       s->units;
+		hop->first = hop->first * to / from;
+		hop->last = (hop->last + 1) * to / from - 1;
 	}
 }
 
-/* Chunks, and what follows from them. */
-static void finish_light(struct optree_sym *s, int64_t *more)
+/* Moves' chunks are now counted in `to` an item, not `from`. */
+static void time_moves(struct optree_sym *s, int from, int to)
 {
-	cut_items(s);
+	s->chunks = to;
+	s->chunk_times = 0;
+	for (size_t i = 0; i < s->moves.n; i++) {
+		s->moves.v[i].chunks = s->moves.v[i].chunks * to / from;
+	}
 	for (size_t i = 0; i < s->rounds.n; i++) {
 		time_round(s, &s->rounds.v[i]);
 		s->chunk_times += s->rounds.v[i].chunk_times;
 	}
+}
+
+static void *copy_of(const void *v, size_t bytes)
+{
+	void *copy = x_alloc(bytes + 1, 1);
+
+	return bytes ? memcpy(copy, v, bytes) : copy;
+}
+
+/* The same with channels shared by unlike lengths, where that is faster. */
+static void finish_light(struct optree_sym *s, bool cut, int max_chunks)
+{
+	struct optree_sym shared = *s;
+
+	shared.moves.v = copy_of(s->moves.v, s->moves.n * sizeof(*s->moves.v));
+	shared.bands.v = copy_of(s->bands.v, s->bands.n * sizeof(*s->bands.v));
+	shared.rounds.v = copy_of(s->rounds.v, s->rounds.n * sizeof(*s->rounds.v));
+	shared.bands.cap = s->bands.n;
+	time_moves(s, s->units, choose_chunks(s, cut, max_chunks));
+	if (!s->line && !s->overlap && optree_sym_share(&shared)) {
+		time_moves(&shared, s->units, choose_chunks(&shared, cut, max_chunks));
+		if ((__int128)shared.chunk_times * s->chunks <
+		    (__int128)s->chunk_times * shared.chunks) {
+			struct optree_sym plain = *s;
+
+			*s = shared;
+			shared = plain;
+		}
+	}
+	free(shared.moves.v);
+	free(shared.bands.v);
+	free(shared.rounds.v);
+}
+
+void optree_sym_refine(struct optree_sym *s, int times)
+{
+	cut_hops(s, s->chunks, s->chunks * times);
+	time_moves(s, s->chunks, s->chunks * times);
+}
+
+static void count_lightpaths(struct optree_sym *s, int64_t *more)
+{
 	for (size_t i = 0; i < s->moves.n; i++) {
 		const struct sym_move *m = &s->moves.v[i];
 
@@ -495,6 +553,7 @@ int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err)
 	int rc = 0;
 
 	s->max_len = 0;
+	s->bands.n = 0;
 	s->steps = s->chunk_times = s->lightpaths = 0;
 	for (size_t i = 0; i < s->moves.n; i++) {
 		count_units(s, &s->moves.v[i], more, &cut);
@@ -513,8 +572,9 @@ int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err)
 		}
 	}
 	if (!rc) {
-		s->chunks = choose_chunks(s, cut, max_chunks);
-		finish_light(s, more);
+		finish_light(s, cut, max_chunks);
+		cut_hops(s, s->units, s->chunks);
+		count_lightpaths(s, more);
 	}
 	free(more);
 	return rc;

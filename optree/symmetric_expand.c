@@ -111,25 +111,29 @@ static int add_lights(struct expansion *g, const struct sym_round *r, const stru
 	const struct rwa_ring *ring = &g->s->ring;
 	int32_t key = m->dir * g->n + m->len, v = sink_of(g, u, key);
 	int32_t arc = g->arc[(size_t)u * g->n_kinds + g->kind[key]];
-	int class = optree_sym_class_of(g->s, m->len, m->dir == RWA_CW ? u : v);
-	int32_t first = m->base + class * m->width;
 	int64_t lost = g->p->loss ? rwa_path_loss_mdb(ring, g->p->loss,
 				optree_links(g->p, u, v, m->dir)) : 0;
 	int rc = 0;
 
 	*slot = step;
-	if (r->slots > 1) {
-		int per = r->per_slot[m->dir];
+	for (size_t i = m->band; i < m->band + m->n_bands; i++) {
+		const struct sym_band *b = &g->s->bands.v[i];
+		int class = optree_sym_band_class(g->s, b, m->dir == RWA_CW ? u : v);
+		int32_t first = b->base + class * b->width;
 
-		*slot += (m->base + class) / per;
-		first = r->from[m->dir] + (m->base + class) % per * m->width;
-	}
-	for (int k = 0; k < m->width && !rc; k++) {
-		struct coll_light l = { .step = *slot, .arc = arc, .dir = m->dir,
-					.loss_mdb = (int32_t)lost };
+		if (r->slots > 1) {
+			int per = r->per_slot[m->dir];
 
-		optree_sym_colour(g->s, m->dir, first + k, &l.fibre, &l.channel);
-		rc = coll_add_light(g->out, &l, err);
+			*slot += (b->base + class) / per;
+			first = r->from[m->dir] + (b->base + class) % per * b->width;
+		}
+		for (int k = 0; k < b->width && !rc; k++) {
+			struct coll_light l = { .step = *slot, .arc = arc, .dir = m->dir,
+						.loss_mdb = (int32_t)lost };
+
+			optree_sym_colour(g->s, m->dir, first + k, &l.fibre, &l.channel);
+			rc = coll_add_light(g->out, &l, err);
+		}
 	}
 	return rc;
 }

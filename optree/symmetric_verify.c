@@ -4,8 +4,17 @@
  * lightpaths once; rotation extends both to all nodes.
  */
 #include <stdbool.h>
+#include <stdlib.h>
 
+#include "lib/base/order.h"
 #include "optree/private.h"
+
+struct lit_band {
+	int32_t dir, len;
+	struct sym_band band;
+};
+
+ORDER_BY(by_colour, struct lit_band, dir, band.base, band.at)
 
 struct proof {
 	const struct optree_sym *s;
@@ -19,12 +28,14 @@ struct proof {
 	uint32_t *moved;	/* units that move this round, likewise */
 	int64_t *more;		/* of optree_sym_senders() */
 	int32_t *last;		/* tiling: end of the last lightpath, a class */
-	int32_t *needs;		/* classes of a length that is proven; 0: not */
+	int32_t *needs;		/* classes of a tile that is proven; 0: not */
+	VEC(struct lit_band) lit;	/* bands of a round */
 };
 
 static void proof_fini(struct proof *p)
 {
 	arrays_fini(&p->arrays);
+	vec_fini(&p->lit);
 }
 
 static int proof_init(struct proof *p, const struct optree_sym *s, struct err *err)
@@ -42,7 +53,7 @@ static int proof_init(struct proof *p, const struct optree_sym *s, struct err *e
 	arrays_add(&p->arrays, p->moved, 2 * n);
 	arrays_add(&p->arrays, p->more, 2 * (n + 1));
 	arrays_add(&p->arrays, p->last, 2 * n);
-	arrays_add(&p->arrays, p->needs, n);
+	arrays_add(&p->arrays, p->needs, n + 1);
 	p->have[0] = p->have[n] = p->all;
 	return 0;
 }
@@ -237,34 +248,83 @@ clash:
 		       "in one class", len, n);
 }
 
-/* The classes of a move lie behind those of the one before (`next`), within
- * the colours of the round, which are within those that there are. */
-static bool fits(struct proof *p, const struct sym_round *r,
-		 const struct sym_move *m, int64_t next[2])
+/* A move has channels, as many as its bands; they are put with the others of the round. */
+static bool put_bands(struct proof *p, const struct sym_round *r, const struct sym_move *m)
 {
-	int64_t from = r->from[m->dir], room = r->room[m->dir];
-	int64_t end = m->base + (int64_t)m->classes *
-				       (r->slots > 1 ? 1 : m->width);
-	bool in = r->slots > 1
-			  ? (int64_t)m->width * r->per_slot[m->dir] <= room &&
-				    end <= (int64_t)r->slots *
-						   r->per_slot[m->dir]
-			  : end <= from + room;
+	int64_t width = 0;
 
-	in = in && from >= 0 && from + room <= p->s->w[m->dir] && m->classes >= p->needs[m->len] &&
-		m->base >= next[m->dir] && m->chunks == optree_sym_senders(p->s, m, p->more).chunks;
-	next[m->dir] = end;
-	return in;
+	if (m->band + m->n_bands > p->s->bands.n || (r->slots > 1 && m->n_bands != 1)) {
+		return false;
+	}
+	for (size_t k = m->band; k < m->band + m->n_bands; k++) {
+		const struct sym_band *b = &p->s->bands.v[k];
+
+		if (b->width < 1 || b->at < 0 || b->at > b->tile - m->len || b->tile > p->n ||
+		    (p->s->line && b->tile != m->len)) {
+			return false;
+		}
+		width += b->width;
+		vec_push(&p->lit, ((struct lit_band){ m->dir, m->len, *b }));
+	}
+	return width == m->width;
 }
 
-/* Classes follow each other without overlap, and fit. */
+/* A band lies behind the one before: on the same channels, with the same tile, or behind all of
+ * that. NULL: it is the first of its direction, and begins at `first` at least. */
+static bool follows(const struct proof *p, const struct sym_round *r, const struct lit_band *before,
+		    const struct lit_band *x, int64_t first)
+{
+	const struct sym_band *a, *b = &x->band;
+
+	if (!before) {
+		return b->base >= first;
+	}
+	a = &before->band;
+	if (r->slots > 1 && a->width != b->width) {
+		return false;
+	}
+	if (a->base == b->base) {
+		return a->tile == b->tile && a->width == b->width && b->at >= a->at + before->len;
+	}
+	return b->base >= a->base + (int64_t)p->needs[a->tile] * (r->slots > 1 ? 1 : a->width);
+}
+
+/* The bands of a round are apart, and within its colours, which are within those that there are. */
+static bool fits(struct proof *p, const struct sym_round *r)
+{
+	qsort(p->lit.v, p->lit.n, sizeof(*p->lit.v), by_colour);
+	for (size_t i = 0; i < p->lit.n; i++) {
+		const struct lit_band *x = &p->lit.v[i];
+		const struct lit_band *before = i > 0 && x[-1].dir == x->dir ? x - 1 : NULL;
+		int64_t from = r->from[x->dir], room = r->room[x->dir], per = r->per_slot[x->dir];
+		int64_t end = x->band.base + (int64_t)p->needs[x->band.tile] *
+						     (r->slots > 1 ? 1 : x->band.width);
+
+		if (!follows(p, r, before, x, r->slots > 1 ? 0 : from) || from < 0 ||
+		    from + room > p->s->w[x->dir] ||
+		    (r->slots > 1 ? x->band.width * per > room || end > r->slots * per
+				  : end > from + room)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int light_fault(const struct proof *p, size_t round, const struct sym_move *m,
+		       struct err *err)
+{
+	return err_set(err, WEFT_EVERIFY,
+		       "round %zu: the light of %d links does not fit %d channels", round, m->len,
+		       p->s->w[m->dir]);
+}
+
+/* Tiles share no link in a class, do not overlap, and fit. */
 static int prove_light(struct proof *p, size_t round, struct err *err)
 {
 	const struct sym_round *r = &p->s->rounds.v[round];
-	int64_t next[2] = { r->slots > 1 ? 0 : r->from[0],
-			    r->slots > 1 ? 0 : r->from[1] };
 	int rc = 0;
 
+	p->lit.n = 0;
 	for (size_t i = r->move; i < r->move + r->n_moves; i++) {
 		const struct sym_move *m = &p->s->moves.v[i];
 
@@ -274,20 +334,20 @@ static int prove_light(struct proof *p, size_t round, struct err *err)
 				       "and %d channels", round, m->len,
 				       m->width);
 		}
-		if (!p->needs[m->len]) {
-			rc = prove_tiling(p, m->len, err);
-		}
-		if (rc) {
-			return rc;
-		}
-		if (!fits(p, r, m, next)) {
-			return err_set(err, WEFT_EVERIFY,
-				       "round %zu: the light of %d links does "
-				       "not fit %d channels", round, m->len,
-				       p->s->w[m->dir]);
+		if (!put_bands(p, r, m) ||
+		    m->chunks != optree_sym_senders(p->s, m, p->more).chunks) {
+			return light_fault(p, round, m, err);
 		}
 	}
-	return 0;
+	for (size_t i = 0; i < p->lit.n && !rc; i++) {
+		if (!p->needs[p->lit.v[i].band.tile]) {
+			rc = prove_tiling(p, p->lit.v[i].band.tile, err);
+		}
+	}
+	if (!rc && r->n_moves && !fits(p, r)) {
+		return light_fault(p, round, &p->s->moves.v[r->move], err);
+	}
+	return rc;
 }
 
 int optree_sym_verify(const struct optree_sym *s, struct err *err)

@@ -29,19 +29,20 @@ void make_levels_of(const struct optree_params *p,
 	}
 }
 
-/* Classes beyond those that lightpaths of these lengths load a link with:
- * what rings cost whose size is no multiple of a stride. */
+/* Classes beyond those that the lightpaths in them load a link with:
+ * what rings cost whose size is no multiple of a stride, and whose tiles are not full. */
 static int over_bound(const struct optree_sym *s)
 {
 	int sum = 0;
 
-	for (size_t i = 0; i < s->moves.n; i++) {
-		int min = s->line && s->ring.n - s->moves.v[i].len <
-						   s->moves.v[i].len
-				    ? s->ring.n - s->moves.v[i].len
-				    : s->moves.v[i].len;
+	for (size_t i = 0; i < s->moves.n && !s->line; i++) {
+		const struct sym_move *m = &s->moves.v[i];
 
-		sum += s->moves.v[i].classes - min;
+		for (size_t k = m->band; k < m->band + m->n_bands; k++) {
+			const struct sym_band *b = &s->bands.v[k];
+
+			sum += (b->at ? 0 : optree_sym_classes_of(s, b->tile)) - m->len;
+		}
 	}
 	return sum;
 }

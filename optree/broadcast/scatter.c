@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 #include "optree/broadcast/broadcast.h"
 
 #define MORE_STEPS 64	/* than there must be, that are looked at */
@@ -111,6 +112,23 @@ static void scatter_shards(const struct optree_params *p, struct optree_broadcas
 	free(first);
 }
 
+/* Cuts the all-gather's chunks so that the scatter's lightpaths carry as many on each channel,
+ * if they may be so small. */
+static void fit_chunks(const struct optree_params *p, int root, int slots,
+		       struct optree_sym *gather)
+{
+	int64_t times = 1, most = compose_max_chunks(p) / gather->chunks;
+	int to[2];
+
+	receivers(p, root, to);
+	for (int dir = 0; dir < 2; dir++) {
+		int64_t width = to[dir] ? width_of(p, dir, to[dir], slots) : 1;
+
+		times *= width / rat_gcd(width, gather->chunks * times);
+	}
+	optree_sym_refine(gather, (int)(times < most ? times : most < 1 ? 1 : most));
+}
+
 int broadcast_gather(const struct optree_params *p, int root, int reach,
 		     struct optree_broadcast *out, struct err *err)
 {
@@ -132,6 +150,7 @@ int broadcast_gather(const struct optree_params *p, int root, int reach,
 		free(b.gather);
 		return 0;
 	}
+	fit_chunks(p, root, slots, b.gather);
 	b.chunks = b.gather->chunks;
 	ns = compose_times(p, b.gather);
 	if ((rc = optree_sym_verify(b.gather, err))) {

@@ -88,6 +88,60 @@ static void all_channels_of_all_rings_are_proven(void **state)
 	}
 }
 
+/* Lightpaths of 1, 3 and 4 links fill a channel of 8: with classes of one length these take 50 us
+ * and a third of what is above that more. */
+static void unlike_lengths_share_channels(void **state)
+{
+	static const struct {
+		int n, w, bytes, ns, tiles;
+	} table[] = {
+		{ 8, 64, 1000000, 50000, 2 }, { 8, 32, 1000000, 75000, 2 },
+		{ 16, 64, 64000, 31400, 2 }, { 7, 32, 1000000, 65000, 2 },
+		{ 41, 128, 1000000, 147000, 2 },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(table) / sizeof(*table); k++) {
+		struct optree_params p = params(table[k].n, table[k].w, table[k].bytes);
+		struct optree_plan plan;
+		int tiles = 0;
+
+		make(&p, OPTREE_COMPOSED, &plan);
+		assert_in_range(plan.time_ns, plan.bound_ns, table[k].ns);
+		for (size_t b = 0; b < plan.sym->bands.n; b++) {
+			tiles += plan.sym->bands.v[b].at > 0;
+		}
+		assert_true(tiles >= table[k].tiles);
+		optree_plan_fini(&plan);
+		check_expanded(&p);
+	}
+}
+
+/* Two of one tile over each other: the proof sees it, whichever of them moves. */
+static void places_in_a_tile_are_apart(void **state)
+{
+	struct optree_params p = params(8, 64, 1000000);
+	struct optree_plan plan;
+	struct err err;
+	int moved = 0;
+
+	(void)state;
+	make(&p, OPTREE_COMPOSED, &plan);
+	for (size_t k = 0; k < plan.sym->bands.n; k++) {
+		struct sym_band *b = &plan.sym->bands.v[k], keep = *b;
+
+		for (b->at = 0; b->at < b->tile; b->at++) {
+			if (b->at != keep.at) {
+				assert_int_equal(optree_sym_verify(plan.sym, &err), WEFT_EVERIFY);
+				moved++;
+			}
+		}
+		*b = keep;
+	}
+	assert_true(moved > 8);
+	optree_plan_fini(&plan);
+}
+
 struct figure {
 	int n, w;
 	int64_t bytes;
@@ -273,10 +327,18 @@ static void find_faults(const struct optree_params *p)
 		assert_int_equal(optree_sym_verify(plan.sym, &err),
 				 WEFT_EVERIFY);
 		*m = keep;
-		m->classes--;
-		assert_int_equal(optree_sym_verify(plan.sym, &err),
-				 WEFT_EVERIFY);
-		*m = keep;
+	}
+	for (size_t k = 0; k < plan.sym->bands.n; k++) {
+		struct sym_band *b = &plan.sym->bands.v[k], keep = *b;
+
+		for (int what = 0; what < 5; what++) {
+			b->tile += what == 0 ? -1 : what == 1 ? 60 : 0;
+			b->at += what == 2 ? 1 : 0;
+			b->width += what == 3 ? 1 : 0;
+			b->base = what == 4 ? -1 : b->base;
+			assert_int_equal(optree_sym_verify(plan.sym, &err), WEFT_EVERIFY);
+			*b = keep;
+		}
 	}
 	plan.sym->rounds.n--;
 	assert_int_equal(optree_sym_verify(plan.sym, &err), WEFT_EVERIFY);
@@ -495,6 +557,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_channels_of_all_rings_are_proven),
+		cmocka_unit_test(unlike_lengths_share_channels),
+		cmocka_unit_test(places_in_a_tile_are_apart),
 		cmocka_unit_test(small_rings_replay_in_full),
 		cmocka_unit_test(figures_of_the_table),
 		cmocka_unit_test(never_slower_than_optree),
