@@ -88,11 +88,20 @@ static int choose_group(struct embed_work *w, const struct topo *physical,
 static int find_routes(struct embed_work *w, int arc, struct err *err)
 {
 	const struct topo_arc *a = topo_arc(coll_topo(w->s), arc);
-	int rc = w->routing == COLL_ROUTING_MINIMAL_SPLIT
-			 ? embed_minimal(&w->minimal, &w->paths, a->src, a->dst, err)
-			 : embed_dimensions(&w->grid, &w->paths, a->src, a->dst, err);
+	int first, rc = w->routing == COLL_ROUTING_DIMENSION_ORDER
+				? embed_dimensions(&w->grid, &w->paths, a->src, a->dst, err)
+				: embed_minimal(&w->minimal, &w->paths, a->src, a->dst, err);
 
-	if (rc || (rc = embed_collect(&w->paths, a->src, a->dst, 1, err))) {
+	topo_out(coll_topo(w->s), a->src, &first);
+	if (rc == 0) {
+		rc = w->routing == COLL_ROUTING_MINIMAL_SINGLE ||
+				     w->routing == COLL_ROUTING_MINIMAL_PARALLEL
+			     ? embed_collect_kth(&w->paths, a->src, a->dst,
+						 w->routing == COLL_ROUTING_MINIMAL_PARALLEL
+							 ? -1 : arc - first, err)
+			     : embed_collect(&w->paths, a->src, a->dst, 1, err);
+	}
+	if (rc) {
 		err_wrap(err, "arc %d (%d -> %d)", arc, a->src, a->dst);
 	}
 	return rc;
@@ -124,7 +133,13 @@ static int count_kept(struct embed_work *w, const struct topo_group *part, int64
 	return rc;
 }
 
-/* All of the group where that leaves less, or where routes are explicit. */
+/* Whether arcs that a group takes to each other may have routes that it does not. */
+static bool is_each(enum coll_routing routing)
+{
+	return routing >= COLL_ROUTING_EXPLICIT;
+}
+
+/* All of the group where that leaves less, or where each arc has its own routes. */
 static int prefer_all(struct embed_work *w, struct topo_group **group, struct err *err)
 {
 	const struct topo_group *old = coll_group(w->s);
@@ -134,7 +149,7 @@ static int prefer_all(struct embed_work *w, struct topo_group **group, struct er
 	if (topo_group_order(*group) >= topo_group_order(old)) {
 		return 0;
 	}
-	if (w->routing != COLL_ROUTING_EXPLICIT) {
+	if (!is_each(w->routing)) {
 		rc = count_kept(w, *group, &with_part, &with_all, err);
 		if (rc || with_part <= with_all) {
 			return rc;
@@ -156,7 +171,7 @@ static int keep_group(struct embed_work *w, const struct topo *physical,
 	    topo_n(physical) < topo_n(coll_topo(w->s))) {
 		return 0;	/* refused by coll_set_physical */
 	}
-	if (w->routing != COLL_ROUTING_EXPLICIT &&
+	if (!is_each(w->routing) &&
 	    (rc = choose_group(w, physical, group, err))) {
 		return rc;
 	}

@@ -10,6 +10,10 @@
  *                    among the arcs that lead on in proportion to their capacities:
  *                    equally where these are alike, so that on a ring of even length
  *                    each half of it goes one way to the node opposite.
+ *   minimal-single   over one shortest path: the k-th logical arc out of a node takes, at
+ *                    every node, the k-th of the arcs that lead on, counted round.
+ *   minimal-parallel over as many paths as arcs lead on from the tail, equally: the k-th takes
+ *                    the k-th of these, and so at every node.
  *   dimension-order  the numbers of the terminals are read as digits, as few of each radix as
  *                    let every link, and all terminals of a switch, differ in one
  *                    digit. A route sets one digit after the other, the lowest
@@ -39,7 +43,8 @@
  * shifts of topo_group_digits() those under which its transfers stay the same. By
  * dimension-order a group must add numbers to digits. Where there are fewer transfers and hops
  * so, it keeps all of its group, and each arc that carries has its own routes
- * (coll_route_each). Its routes are the same as those of the schedule unfolded.
+ * (coll_route_each), as by minimal-single and minimal-parallel always. Its routes are the same as
+ * those of the schedule unfolded.
  *
  * WEFT_EINVAL as coll_set_physical; WEFT_EUNSUPPORTED: s is embedded, has light or is
  * the part of a rank, or dimension-order and the physical digraph has no such

@@ -126,14 +126,65 @@ static int follow_all(struct embed_paths *p, int src, int dst, int64_t weight, s
 	return rc;
 }
 
-int embed_collect(struct embed_paths *p, int src, int dst, int64_t weight, struct err *err)
+static void unmark(struct embed_paths *p)
 {
-	int rc = follow_all(p, src, dst, weight, err);
-
 	for (size_t i = 0; i < p->marked.n; i++) {
 		p->level[p->marked.v[i]] = -1;
 	}
 	p->marked.n = 0;
+}
+
+int embed_collect(struct embed_paths *p, int src, int dst, int64_t weight, struct err *err)
+{
+	int rc = follow_all(p, src, dst, weight, err);
+
+	unmark(p);
+	return rc;
+}
+
+static int count_on(const struct embed_paths *p, int node)
+{
+	int arc, n = 0;
+
+	topo_out(p->t, node, &arc);
+	for (; (arc = next_arc(p, node, arc)) >= 0; arc++) {
+		n++;
+	}
+	return n;
+}
+
+/* The k-th of the arcs out of a node that lead on, counted round. */
+static int kth_arc(const struct embed_paths *p, int node, int k)
+{
+	int first, arc, n = count_on(p, node);
+
+	topo_out(p->t, node, &first);
+	arc = next_arc(p, node, first);
+	for (k %= n; k > 0; k--) {
+		arc = next_arc(p, node, arc + 1);
+	}
+	return arc;
+}
+
+static int add_kth(struct embed_paths *p, int src, int dst, int k, struct err *err)
+{
+	int depth = 0;
+
+	for (int u = src; u != dst; u = topo_arc(p->t, p->step[depth++].next_arc - 1)->dst) {
+		p->step[depth].next_arc = kth_arc(p, u, k) + 1;
+	}
+	p->step[depth].num = p->step[depth].den = 1;
+	return add_share(p, depth, err);
+}
+
+int embed_collect_kth(struct embed_paths *p, int src, int dst, int k, struct err *err)
+{
+	int n = k < 0 ? count_on(p, src) : 1, rc = 0;
+
+	for (int i = 0; i < n && rc == 0; i++) {
+		rc = add_kth(p, src, dst, k < 0 ? i : k, err);
+	}
+	unmark(p);
 	return rc;
 }
 

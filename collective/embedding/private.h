@@ -41,6 +41,9 @@ void embed_mark(struct embed_paths *p, int node, int level);
 /* Adds the routes that the levels make, which have this weight together, and takes
  * the levels away. O(hops of the routes x degree). WEFT_ELIMIT. */
 int embed_collect(struct embed_paths *p, int src, int dst, int64_t weight, struct err *err);
+/* The same of one route only: at every node the k-th arc that leads on, counted round. k < 0: of
+ * one for each arc that leads on from src. */
+int embed_collect_kth(struct embed_paths *p, int src, int dst, int k, struct err *err);
 /* Gives a logical arc the routes collected, and forgets them. */
 int embed_add_routes(struct embed_paths *p, struct coll_sched *s, int arc, struct err *err);
 

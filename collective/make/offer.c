@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What algorithms predict and offer: embedded, replayed, timed, kept where it is the best so far.
- * */
+/*
+ * What algorithms predict and offer: embedded, replayed, timed, kept where it is the best so far.
+ *
+ * Where messages cost something and no other rule for routes is given, a schedule on a fabric is
+ * embedded over all shortest paths and over fewer; the fastest is what is offered.
+ */
 #include <math.h>
 
 #include "collective/make/private.h"
@@ -92,6 +96,44 @@ static int measure(const struct coll_make_query *q, struct coll_made *one, struc
 	return coll_time(one->sched, &one->report, q->cost, &one->time_ns, &one->bound_ns, err);
 }
 
+/* The same over fewer paths, where that is faster. */
+static void embed_anew(const struct coll_make_query *q, struct coll_made *one,
+		       enum coll_routing routing)
+{
+	struct coll_made other = { .pairs = one->pairs };
+	struct coll_fabric how = *q->fabric;
+
+	how.routing = routing;
+	coll_report_init(&other.report);
+	mpq_set(other.report.bandwidth_bound, one->report.bandwidth_bound);
+	other.report.has_bound = true;
+	if (coll_embed_in(&how, one->logical, &other.sched, NULL) == 0 &&
+	    !(q->links_only && coll_through_ranks(other.sched)) &&
+	    coll_verify(other.sched, &other.report, NULL) == 0 &&
+	    coll_time(other.sched, &other.report, q->cost, &other.time_ns, &other.bound_ns,
+		      NULL) == 0 && other.time_ns < one->time_ns) {
+		struct coll_made worse = *one;
+
+		one->sched = other.sched;
+		one->report = other.report;
+		one->time_ns = other.time_ns;
+		other.sched = worse.sched;
+		other.report = worse.report;
+	}
+	coll_free(other.sched);
+	coll_report_fini(&other.report);
+}
+
+/* Each path that begins is a message, which may cost something. */
+static void use_fewer_paths(const struct coll_make_query *q, struct coll_made *one)
+{
+	if (q->cost && q->cost->message_ns > 0 && one->logical && q->fabric &&
+	    q->fabric->routing == COLL_ROUTING_MINIMAL_SPLIT) {
+		embed_anew(q, one, COLL_ROUTING_MINIMAL_PARALLEL);
+		embed_anew(q, one, COLL_ROUTING_MINIMAL_SINGLE);
+	}
+}
+
 /* T_B and steps in one number, for those beside others. */
 static double weigh(const struct coll_made *m)
 {
@@ -157,6 +199,9 @@ int make_offer(const struct coll_make_query *q, struct coll_made *one, struct co
 	take_bound(q, best, one);
 	one->batches = one->batches > 0 ? one->batches : 1;
 	rc = measure(q, one, err);
+	if (rc == 0) {
+		use_fewer_paths(q, one);
+	}
 	factor = mpq_get_d(one->report.bandwidth_factor);
 	if (rc == 0 && is_better(q, one, best)) {
 		struct coll_made worse = *best;

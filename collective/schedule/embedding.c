@@ -19,6 +19,8 @@ static const char *const routing_names[COLL_ROUTINGS] = {
 	[COLL_ROUTING_MINIMAL_SPLIT] = "minimal-split",
 	[COLL_ROUTING_DIMENSION_ORDER] = "dimension-order",
 	[COLL_ROUTING_EXPLICIT] = "explicit",
+	[COLL_ROUTING_MINIMAL_SINGLE] = "minimal-single",
+	[COLL_ROUTING_MINIMAL_PARALLEL] = "minimal-parallel",
 };
 
 const char *coll_routing_name(enum coll_routing routing)
@@ -35,7 +37,7 @@ int coll_routing_parse(const char *name, enum coll_routing *routing, struct err 
 		}
 	}
 	return err_set(err, WEFT_EINVAL, "unknown routing \"%.64s\": expected minimal-split, "
-		       "dimension-order or explicit", name);
+		       "minimal-parallel, minimal-single, dimension-order or explicit", name);
 }
 
 void coll_embedding_free(struct coll_embedding *e)

@@ -201,12 +201,14 @@ int coll_flat(const struct coll_sched *s, const struct coll_sched **flat, struct
 
 /* How routes were chosen: over all shortest paths, the data divided at every node
  * among the arcs that lead on, by capacity; one shortest path, one dimension after the other;
- * as the user said. collective/embedding/embedding.h chooses them. */
+ * as the user said; one of all shortest paths, as the place of the arc among those of its tail has
+ * it; one for each arc that leads on from there. collective/embedding/embedding.h chooses them. */
 enum coll_routing {
 	COLL_ROUTING_MINIMAL_SPLIT, COLL_ROUTING_DIMENSION_ORDER, COLL_ROUTING_EXPLICIT,
+	COLL_ROUTING_MINIMAL_SINGLE, COLL_ROUTING_MINIMAL_PARALLEL,
 };
 
-#define COLL_ROUTINGS (COLL_ROUTING_EXPLICIT + 1)
+#define COLL_ROUTINGS (COLL_ROUTING_MINIMAL_PARALLEL + 1)
 
 /* A path of physical arcs that carries this weight of what a logical arc
  * carries, of the sum of the weights of all its routes. */
@@ -218,7 +220,7 @@ struct coll_arc_route {
 	int n;
 };
 
-/* "minimal-split", "dimension-order", "explicit". */
+/* "minimal-split", "dimension-order", "explicit", "minimal-single", "minimal-parallel". */
 const char *coll_routing_name(enum coll_routing routing);
 int coll_routing_parse(const char *name, enum coll_routing *routing, struct err *err);
 

@@ -39,6 +39,24 @@ void torus_builder_join(struct torus_builder *b, int dimension, int x, int to)
 	join(b, dimension, to, x);
 }
 
+/* Of each node the arcs in the order of how far ahead they lead, as torus_work_turns. */
+static void number_by_offset(struct torus_builder *b)
+{
+	for (int e = 0; e < b->shape->n_dims; e++) {
+		int d = b->shape->size[e];
+
+		for (int x = 0; x < d; x++) {
+			int16_t n = 0;
+
+			for (int o = 1; o < d; o++) {
+				int16_t *arc = &b->arc[e][x * d + (x + o) % d];
+
+				*arc = *arc ? ++n : 0;
+			}
+		}
+	}
+}
+
 /* The arcs of a node, in the order of their numbers. */
 static int add_arcs(struct torus_builder *b, struct topo *t, int node, int *heads, struct err *err)
 {
@@ -172,6 +190,9 @@ int torus_builder_begin(struct torus_builder *b, int chunks, int root, struct to
 {
 	int rc;
 
+	if (b->paths == TORUS_SINGLE) {
+		number_by_offset(b);
+	}
 	b->parts = count_parts(b);
 	rc = b->parts ? begin_direct(b, chunks, root, g, err) : 0;
 	if (rc || b->is_direct || (rc = make_digraph(b, err))) {
@@ -221,6 +242,11 @@ int torus_builder_add(struct torus_builder *b, int x, int dimension, int to,
 
 int torus_builder_end(struct torus_builder *b, struct coll_sched **out, struct err *err)
 {
+	static const enum coll_routing routing[] = {
+		[TORUS_SPLIT] = COLL_ROUTING_MINIMAL_SPLIT,
+		[TORUS_PARALLEL] = COLL_ROUTING_MINIMAL_PARALLEL,
+		[TORUS_SINGLE] = COLL_ROUTING_MINIMAL_SINGLE,
+	};
 	struct topo *physical = NULL;
 	int rc = coll_finish(b->sched, err);
 
@@ -230,11 +256,11 @@ int torus_builder_end(struct torus_builder *b, struct coll_sched **out, struct e
 		b->logical = NULL;
 		return 0;
 	}
-	if (rc || b->shape->fabric) {
+	if (rc || (b->shape->fabric && b->paths == TORUS_SPLIT)) {
 		return rc ? rc : coll_embed_in(b->shape->fabric, b->sched, out, err);
 	}
 	rc = topo_copy(b->shape->t, &physical, err);
-	return rc ? rc : coll_embed(b->sched, physical, COLL_ROUTING_MINIMAL_SPLIT, 0, out, err);
+	return rc ? rc : coll_embed(b->sched, physical, routing[b->paths], 0, out, err);
 }
 
 void torus_builder_fini(struct torus_builder *b)

@@ -27,6 +27,7 @@ struct torus_search {
 	const struct torus_spec *fixed;
 	int64_t max_work;
 	bool one_port;		/* of mixed radices */
+	bool costs_paths;	/* fewer may be faster */
 	bool passes_on;		/* exchanges with levels that pass on sums */
 	struct torus_spec best;
 	double best_ns;
@@ -43,7 +44,7 @@ static int64_t work_so_far(const struct torus_shape *s)
 }
 
 /* Tries one; that it does not exist, or has no time without its schedule, is no error. */
-static int try(struct torus_search *k, const struct torus_spec *spec, struct err *err)
+static int try_one(struct torus_search *k, const struct torus_spec *spec, struct err *err)
 {
 	double ns;
 	int rc;
@@ -59,6 +60,20 @@ static int try(struct torus_search *k, const struct torus_spec *spec, struct err
 	if (rc == 0 && ns < k->best_ns) {
 		k->best_ns = ns;
 		k->best = *spec;
+	}
+	return rc;
+}
+
+/* Over all paths, and over fewer, where each of them is a message. */
+static int try(struct torus_search *k, const struct torus_spec *spec, struct err *err)
+{
+	bool fewer = k->costs_paths && spec->lines == TORUS_LEVELS;
+	struct torus_spec one = *spec;
+	int rc = 0;
+
+	for (int i = TORUS_SPLIT; i <= (fewer ? TORUS_SINGLE : TORUS_SPLIT) && rc == 0; i++) {
+		one.paths = (enum torus_paths)i;
+		rc = try_one(k, &one, err);
 	}
 	return rc;
 }
@@ -518,9 +533,21 @@ static int check_neighbours(struct torus_shape *s, struct err *err)
 	}
 	rc = torus_nets(s, periods, err);
 	for (int e = 0; e < s->n_dims && rc == 0; e++) {
-		rc = torus_net_route(s->net[e], 0, 1, &r, err);
+		rc = torus_net_route(s->net[e], 0, 1, NET_ALL, &r, err);
 	}
 	return rc;
+}
+
+/* Where there are several paths, and no other rule for them is given. */
+static bool costs_paths(const struct torus_shape *s, const struct coll_cost *cost)
+{
+	bool any = false;
+
+	for (int e = 0; e < s->n_dims; e++) {
+		any |= s->net[e]->has_choice;
+	}
+	return any && cost->message_ns > 0 &&
+	       (!s->fabric || s->fabric->routing == COLL_ROUTING_MINIMAL_SPLIT);
 }
 
 int torus_choose(struct torus_shape *s, enum coll_kind kind, const struct coll_cost *cost,
@@ -532,6 +559,7 @@ int torus_choose(struct torus_shape *s, enum coll_kind kind, const struct coll_c
 	bool given = fixed && fixed->lines == TORUS_LEVELS && fixed->radices[0].n > 0;
 	int rc = check_neighbours(s, err);
 
+	k.costs_paths = rc == 0 && costs_paths(s, cost);
 	if (rc == 0) {
 		rc = given ? try_given(&k, err) : try_plain(&k, err);
 	}

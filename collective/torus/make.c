@@ -241,6 +241,7 @@ static int begin(struct torus_builder *b, const struct torus_work *w, enum coll_
 	int rc = 0;
 
 	torus_builder_init(b, w->shape, kind);
+	b->paths = w->spec->paths;
 	if (!coll_has_root(kind)) {
 		rc = product_group(w, &g, err);
 	}

@@ -217,6 +217,10 @@ static int net_new(const struct torus_shape *s, int e, struct torus_net **out, s
 	arrays_add(&n->arrays, n->amount, topo_n(n->line));
 	arrays_add(&n->arrays, n->latency_ns, topo_n(n->line));
 	arrays_add(&n->arrays, n->paths, topo_n(n->line));
+	for (int a = 1; a < topo_m(n->line); a++) {
+		n->has_choice |= topo_arc_compare(topo_arc(n->line, a - 1),
+						  topo_arc(n->line, a)) == 0;
+	}
 	n->period = 1;
 	while (n->period < n->d && (n->d % n->period || !keeps(n, n->period))) {
 		n->period++;
@@ -269,37 +273,69 @@ static void measure_to(struct torus_net *n, int to)
 	}
 }
 
-/* What comes to u leaves it by the arcs that lead on. */
-static void divide(struct torus_net *n, int u, bool begins)
+/* Arcs out of a node that lead on. */
+static int count_on(const struct torus_net *n, int u, double *cap)
 {
-	int first, degree = topo_out(n->line, u, &first);
-	double total = 0;
+	int first, degree = topo_out(n->line, u, &first), on = 0;
 
+	*cap = 0;
 	for (int a = first; a < first + degree; a++) {
 		const struct topo_arc *arc = topo_arc(n->line, a);
 
-		total += n->dist[arc->dst] == n->dist[u] - 1 ? (double)arc->cap : 0;
+		if (n->dist[arc->dst] == n->dist[u] - 1) {
+			*cap += (double)arc->cap;
+			on++;
+		}
 	}
-	for (int a = first; a < first + degree; a++) {
-		const struct topo_arc *arc = topo_arc(n->line, a);
-		double share = n->amount[u] * (double)arc->cap / total;
+	return on;
+}
 
-		if (n->dist[arc->dst] != n->dist[u] - 1) {
+/* What comes to u leaves it by the arcs that lead on, or the k-th of them. */
+static void divide(struct torus_net *n, int u, bool begins, int k)
+{
+	double total;
+	int first, degree = topo_out(n->line, u, &first), on = count_on(n, u, &total), paths;
+
+	for (int a = first, i = 0; a < first + degree; a++) {
+		const struct topo_arc *arc = topo_arc(n->line, a);
+		double share = n->amount[u] * (k < 0 ? (double)arc->cap / total : 1);
+
+		if (n->dist[arc->dst] != n->dist[u] - 1 || (k >= 0 && i++ != k % on)) {
 			continue;
 		}
 		n->amount[arc->dst] += share;
 		if (n->latency_ns[arc->dst] < n->latency_ns[u] + arc->latency_ns) {
 			n->latency_ns[arc->dst] = n->latency_ns[u] + arc->latency_ns;
 		}
-		vec_push(&n->hops, (struct torus_hop){ a, begins ? n->paths[arc->dst] : 0, share });
+		paths = k < 0 ? n->paths[arc->dst] : 1;
+		vec_push(&n->hops, (struct torus_hop){ a, begins ? paths : 0, share });
 	}
 }
 
-/* Nodes by falling distance: those of the queue from its end. */
-static int add_route(struct torus_net *n, int from, int to, struct err *err)
+/* The hops of a route, or of the part that begins with an arc: nodes by falling distance, those of
+ * the queue from place `end` on. */
+static int follow_down(struct torus_net *n, int from, double amount, int k, int end,
+		       struct err *err)
+{
+	memset(n->amount, 0, (size_t)topo_n(n->line) * sizeof(*n->amount));
+	n->amount[from] = amount;
+	for (int i = end; i > 0; i--) {
+		if (n->amount[n->queue[i]] > 0 && n->queue[i] < n->d && i < end && !n->forwards) {
+			return err_set(err, WEFT_EUNSUPPORTED, "coordinate %d does not forward",
+				       n->queue[i]);
+		}
+		if (n->amount[n->queue[i]] > 0) {
+			divide(n, n->queue[i], n->queue[i] == from, k);
+		}
+	}
+	return 0;
+}
+
+static int add_route(struct torus_net *n, int from, int to, int k, struct err *err)
 {
 	struct torus_route r = { .first = n->hops.n };
-	int rc = 0, end = 0;
+	int rc = 0, end = 0, lanes;
+	double cap;
 
 	measure_to(n, to);
 	if (n->dist[from] < 0) {
@@ -309,14 +345,9 @@ static int add_route(struct torus_net *n, int from, int to, struct err *err)
 	while (n->queue[end] != from) {
 		end++;
 	}
-	n->amount[from] = 1;
-	for (int k = end; k > 0 && rc == 0; k--) {
-		if (n->amount[n->queue[k]] > 0 && n->queue[k] < n->d && k < end && !n->forwards) {
-			rc = err_set(err, WEFT_EUNSUPPORTED, "coordinate %d does not forward",
-				     n->queue[k]);
-		} else if (n->amount[n->queue[k]] > 0) {
-			divide(n, n->queue[k], n->queue[k] == from);
-		}
+	lanes = k == NET_PARALLEL ? count_on(n, from, &cap) : 1;
+	for (int j = 0; j < lanes && rc == 0; j++) {
+		rc = follow_down(n, from, 1.0 / lanes, k == NET_PARALLEL ? j : k, end, err);
 	}
 	if (rc) {
 		return rc;
@@ -328,11 +359,22 @@ static int add_route(struct torus_net *n, int from, int to, struct err *err)
 	return 0;
 }
 
-int torus_net_route(struct torus_net *n, int from, int to, const struct torus_route **out,
+/* Where the number of a route is kept. */
+static int32_t *number_of(struct torus_net *n, int from, int to, int k)
+{
+	size_t pairs = (size_t)n->d * (size_t)n->d, at = (size_t)from * (size_t)n->d + (size_t)to;
+
+	if (k >= 0 && !n->single) {
+		arrays_add(&n->arrays, n->single, (NET_PARALLEL + 1) * pairs);
+	}
+	return k < 0 ? &n->route[at] : &n->single[(size_t)k * pairs + at];
+}
+
+int torus_net_route(struct torus_net *n, int from, int to, int k, const struct torus_route **out,
 		    struct err *err)
 {
-	int32_t *number = &n->route[(size_t)from * (size_t)n->d + (size_t)to];
-	int rc = *number > 0 ? 0 : add_route(n, from, to, err);
+	int32_t *number = number_of(n, from, to, k);
+	int rc = *number > 0 ? 0 : add_route(n, from, to, k, err);
 
 	if (rc) {
 		return rc;

@@ -139,6 +139,10 @@ int torus_work_begin(struct torus_work *w, struct torus_shape *s, const struct t
 		     enum coll_kind kind, const int *rows, struct err *err);
 void torus_work_end(struct torus_work *w);
 
+/* Levels: which path a message takes whose receiver is so far ahead, one after the other, of all
+ * offsets that the algorithm has in a dimension. turn: of its size. */
+void torus_work_turns(const struct torus_work *w, int dimension, int16_t *turn);
+
 /* torus_time, or any time that is not below the last where it takes as long. */
 int torus_time_below(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
 		     const struct coll_cost *cost, double below_ns, double *time_ns,
@@ -151,6 +155,7 @@ struct torus_builder {
 	const struct torus_shape *shape;
 	enum coll_kind kind;
 	bool is_direct;			/* all arcs are links: it needs no embedding */
+	enum torus_paths paths;
 	int parts;			/* that links divide a chunk into, when they are parallel */
 	struct topo *logical;		/* the schedule's, once it is there */
 	struct coll_sched *sched;	/* owned */

@@ -267,6 +267,26 @@ int torus_work_begin(struct torus_work *w, struct torus_shape *s, const struct t
 	return rc;
 }
 
+void torus_work_turns(const struct torus_work *w, int dimension, int16_t *turn)
+{
+	int16_t n = 0;
+
+	memset(turn, 0, (size_t)w->shape->size[dimension] * sizeof(*turn));
+	for (int m = 0; m < 2 && w->line[m][dimension]; m++) {
+		const struct torus_line *l = w->line[m][dimension];
+
+		for (int i = 0; i < l->first[l->steps]; i++) {
+			turn[l->partners.v[i].to] = turn[l->d - l->partners.v[i].to] = 1;
+		}
+		for (size_t i = 0; i < l->sends.n; i++) {
+			turn[l->sends.v[i].to] = turn[l->d - l->sends.v[i].to] = 1;
+		}
+	}
+	for (int o = 1; o < w->shape->size[dimension]; o++) {
+		turn[o] = turn[o] ? n++ : 0;
+	}
+}
+
 void torus_work_end(struct torus_work *w)
 {
 	for (int i = 0; i < 2 * COLL_MAX_DIGITS; i++) {

@@ -40,6 +40,8 @@ struct torus_clock {
 	double vector_ns;	/* of all of it on an arc of capacity 1 */
 	double below_ns;	/* what takes as long is of no interest */
 	int period[COLL_MAX_DIGITS];
+	int16_t *turn[COLL_MAX_DIGITS];	/* by offset: which path messages take; NULL: all */
+	struct arrays arrays;
 	VEC(struct torus_event) events;
 	VEC(struct torus_message) messages;
 };
@@ -188,11 +190,23 @@ static const struct torus_hop *hops_of(const struct torus_net *n, const struct t
 	return n->hops.v + r->first;
 }
 
+/* Of a message: over all paths, or one. */
+static int find_route(struct torus_clock *k, const struct torus_message *m,
+		      const struct torus_route **r, struct err *err)
+{
+	const int16_t *turn = k->turn[m->dimension];
+	struct torus_net *n = k->shape->net[m->dimension];
+	int paths = turn ? turn[(m->to - m->from + n->d) % n->d] % NET_TURNS
+		    : k->w->spec->paths == TORUS_PARALLEL ? NET_PARALLEL : NET_ALL;
+
+	return torus_net_route(n, m->from, m->to, paths, r, err);
+}
+
 static int load_links(struct torus_clock *k, const struct torus_message *m, struct err *err)
 {
 	struct torus_net *n = k->shape->net[m->dimension];
 	const struct torus_route *r;
-	int rc = torus_net_route(n, m->from, m->to, &r, err);
+	int rc = find_route(k, m, &r, err);
 
 	for (int i = 0; rc == 0 && i < r->n; i++) {
 		const struct torus_hop *h = hops_of(n, r) + i;
@@ -218,9 +232,10 @@ static void clear_links(struct torus_clock *k)
 static double message_ns(struct torus_clock *k, const struct torus_message *m)
 {
 	struct torus_net *n = k->shape->net[m->dimension];
-	const struct torus_route *r = &n->routes.v[n->route[m->from * n->d + m->to] - 1];
+	const struct torus_route *r = NULL;
 	double load = 0, messages = 0;
 
+	(void)find_route(k, m, &r, NULL);	/* it is kept */
 	for (int i = 0; i < r->n; i++) {
 		const struct torus_hop *h = hops_of(n, r) + i;
 		int class = n->class[h->arc];
@@ -299,6 +314,14 @@ static int set_periods(struct torus_clock *k, struct err *err)
 	return 0;
 }
 
+static void set_turns(struct torus_clock *k)
+{
+	for (int e = 0; e < k->shape->n_dims && k->w->spec->paths == TORUS_SINGLE; e++) {
+		arrays_add(&k->arrays, k->turn[e], k->shape->size[e]);
+		torus_work_turns(k->w, e, k->turn[e]);
+	}
+}
+
 /* Hamiltonian rings: every step brings each node a block on each of its links. */
 static int ring_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
 		     const struct coll_cost *c, double *time_ns, struct err *err)
@@ -351,9 +374,11 @@ int torus_time_below(struct torus_shape *s, const struct torus_spec *spec, enum 
 	}
 	rc = torus_work_begin(&w, s, spec, kind, periods, err);
 	if (rc == 0 && (rc = set_periods(&k, err)) == 0) {
+		set_turns(&k);
 		rc = run(&k, time_ns, err);
 	}
 	forget_messages(&k);
+	arrays_fini(&k.arrays);
 	vec_fini(&k.events);
 	vec_fini(&k.messages);
 	torus_work_end(&w);

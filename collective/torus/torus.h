@@ -16,7 +16,8 @@
  * backwards. With no exchange that is the least volume, with nothing else the fewest steps.
  *
  * Schedules are made on logical arcs between partners and embedded by shortest paths that share
- * equally; they are compact by what moves a line onto itself.
+ * equally, or by fewer, where each that begins is a message that costs something; they are
+ * compact by what moves a line onto itself.
  *
  * Sources: De Sensi et al., "Swing" (NSDI 2024), sections 2.3, 3 and 4; Rabenseifner (2004); Sack
  * and Gropp (2015) for recursive doubling by dimension; Jain and Sabharwal (2010) for buckets.
@@ -57,11 +58,15 @@ struct torus_radices {
 	struct torus_level level[TORUS_MAX_LEVELS];
 };
 
+enum torus_paths { TORUS_SPLIT, TORUS_PARALLEL, TORUS_SINGLE };
+
 /* An algorithm. */
 struct torus_spec {
 	enum torus_lines lines;
 	int rounds;	/* of reduce-scatter, before exchanges; below 0: all, and no exchange */
 	bool one_port;	/* a single collective */
+	enum torus_paths paths;	/* of levels: all shortest ones (minimal-split), one, or as many
+				 * as links lead on (minimal-parallel, minimal-single) */
 	bool in_step;	/* all collectives begin a level together: those that are done wait */
 	struct torus_radices radices[COLL_MAX_DIGITS];	/* of TORUS_LEVELS, by dimension */
 };

@@ -158,7 +158,7 @@ bad 65 'node 1 is a switch where a terminal is' schedule make -t 'Ring(8)' --on 
 bad 65 'dimension-order: the numbers of' schedule make -t 'K(16)' --on 'FatTree(4)' --routing dimension-order -c allgather -o written
 bad 65 'arc [0-9]+ .*more than 1024 routes' schedule make -t 'K(64)' --on 'Multi(Torus(8,8),2)' -c allgather -a bfb -o written
 bad 64 'needs --on' schedule make -t 'Ring(8)' --routing minimal-split -c allgather -o written
-bad 65 'neither minimal-split nor dimension-order' schedule make -t 'Ring(8)' --on 'Ring(8)' --routing absent -c allgather -o written
+bad 65 'neither a rule nor a file' schedule make -t 'Ring(8)' --on 'Ring(8)' --routing absent -c allgather -o written
 bad 65 "unknown key '" schedule make -t 'UniRing(1,3)' --on 'Ring(3)' --routing ring.json -c allgather -o written
 weft schedule make -t 'Star(4)' -c all-to-all -o embedded.json >made
 bad 65 'route tables of an embedded schedule' schedule export embedded.json --to routes-json -o written

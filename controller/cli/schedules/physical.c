@@ -38,7 +38,7 @@ static int read_routing(const struct cli *c, struct coll_fabric *p, struct err *
 	p->routing = COLL_ROUTING_EXPLICIT;
 	r = file_read(text, MAX_ROUTES, &p->routes, &p->routes_len, err);
 	if (r) {
-		err_wrap(err, "--routing: neither minimal-split nor dimension-order");
+		err_wrap(err, "--routing: neither a rule nor a file");
 	}
 	return r;
 }

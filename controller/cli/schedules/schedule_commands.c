@@ -40,7 +40,8 @@ static const struct cli_option make_options[] = {
 	{ 0, "on", "EXPR|FILE", "embed the schedule in this physical topology, whose "
 	  "first nodes are the nodes of --topology", "@file" },
 	{ 0, "routing", "RULE|FILE", "of an embedded schedule: minimal-split (default), "
-	  "dimension-order, or a file of routes", "minimal-split dimension-order @file" },
+	  "minimal-parallel, minimal-single, dimension-order, or a file of routes",
+	  "minimal-split minimal-parallel minimal-single dimension-order @file" },
 	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
 	  "...", COLLECTIVES },
 	{ 'a', "algorithm", "NAME", "default: the best", ALGORITHMS },

@@ -194,6 +194,88 @@ static void minimal_split_is_divided_at_every_node(void **state)
 	assert_true(done > 150);
 }
 
+/* The k-th arc from u to a node that is nearer to dst, counted round. */
+static int kth_towards(const struct topo *t, const int32_t *dist, int u, int dst, int k, int *count)
+{
+	int arcs[64], n = 0;
+
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		if (arc->src == u && dist[arc->dst * topo_n(t) + dst] ==
+					     dist[u * topo_n(t) + dst] - 1) {
+			arcs[n++] = a;
+		}
+	}
+	*count = n;
+	return arcs[k % n];
+}
+
+/* Route i of a logical arc takes the k-th arc that leads on everywhere. */
+static void check_kth(const struct coll_sched *s, const int32_t *dist, int64_t i, int k)
+{
+	struct coll_arc_route r = coll_arc_route(s, i);
+	const struct topo_arc *a = topo_arc(coll_topo(s), r.arc);
+	int at = a->src, count;
+
+	assert_int_equal(r.weight, 1);
+	for (int h = 0; h < r.n; h++) {
+		assert_int_equal(r.hops[h], kth_towards(coll_physical(s), dist, at, a->dst, k,
+							&count));
+		at = topo_arc(coll_physical(s), r.hops[h])->dst;
+	}
+	assert_int_equal(at, a->dst);
+}
+
+/* All routes of a schedule by minimal-single or minimal-parallel. */
+static void check_few_paths(const struct coll_sched *s, enum coll_routing routing)
+{
+	int32_t *dist = distances(coll_physical(s));
+	int64_t i = 0;
+
+	while (i < coll_n_arc_routes(s)) {
+		int arc = coll_arc_route(s, i).arc, first, n = 1;
+		const struct topo_arc *a = topo_arc(coll_topo(s), arc);
+
+		topo_out(coll_topo(s), a->src, &first);
+		if (routing == COLL_ROUTING_MINIMAL_PARALLEL) {
+			kth_towards(coll_physical(s), dist, a->src, a->dst, 0, &n);
+		}
+		for (int k = 0; k < n; k++, i++) {
+			assert_int_equal(coll_arc_route(s, i).arc, arc);
+			check_kth(s, dist, i, n > 1 || routing == COLL_ROUTING_MINIMAL_PARALLEL
+						      ? k : arc - first);
+		}
+	}
+	free(dist);
+}
+
+static void fewer_paths_are_counted_round(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 3);
+	for (int k = 0; k < 100; k++) {
+		int n = 2 + (int)rng_below(&rng, 8);
+		enum coll_routing routing = k % 2 ? COLL_ROUTING_MINIMAL_SINGLE
+						  : COLL_ROUTING_MINIMAL_PARALLEL;
+		struct coll_sched *s = direct(n), *e;
+		struct err err = { 0 };
+		int rc;
+
+		must(coll_embed(s, random_fabric(&rng, n), routing, 0, &e, &err), &err);
+		check_few_paths(e, routing);
+		rc = coll_verify(e, NULL, &err);
+		assert_true(rc == 0 || rc == WEFT_ELIMIT);
+		if (rc == 0) {
+			assert_counted(e);
+		}
+		coll_free(s);
+		coll_free(e);
+	}
+}
+
 static void assert_routes(const struct coll_sched *s, int arc, const char *want)
 {
 	const struct topo *t = coll_physical(s);
@@ -961,6 +1043,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(minimal_split_is_divided_at_every_node),
+		cmocka_unit_test(fewer_paths_are_counted_round),
 		cmocka_unit_test(routes_of_small_ones),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(dimensions_come_in_order),

@@ -130,6 +130,58 @@ static void test_made(void **state)
 	}
 }
 
+/* Over one path, and over parallel ones: rings have no more, switches may have several links. */
+static void test_fewer_paths(void **state)
+{
+	static const struct {
+		const char *expr;
+		int dims, size[3];
+	} shapes[] = {
+		{ "HyperX(4,6)", 2, { 4, 6 } }, { "HyperX(8,3)", 2, { 8, 3 } },
+		{ "HyperX(2,3,4)", 3, { 2, 3, 4 } }, { "Torus(12)", 1, { 12 } },
+	};
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 23);
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		struct world w = world_of(shapes[i].expr);
+
+		for (int k = 0; k < 8; k++) {
+			struct torus_spec spec = { .lines = TORUS_LEVELS, .rounds = k % 4 - 1,
+						   .one_port = k % 3 == 0,
+						   .paths = k % 2 ? TORUS_SINGLE
+								  : TORUS_PARALLEL };
+			struct coll_cost c = cost_of(500, 300, 1 << rng_below(&r, 24));
+			struct err err = { 0 };
+			double ns;
+
+			for (int e = 0; e < shapes[i].dims; e++) {
+				spec.radices[e] = random_radices(&r, shapes[i].size[e]);
+			}
+			if (torus_time(w.shape, &spec, COLL_ALLREDUCE, &c, &ns, &err) == 0) {
+				assert_made(&w, &spec, COLL_ALLREDUCE, &c, true);
+			}
+		}
+		world_end(&w);
+	}
+}
+
+/* Seven partners share two links: by hand 2 steps of 1.5 us, 2 hops and 4 messages each. */
+static void test_single(void **state)
+{
+	struct world w = world_of("HyperX(8,8)");
+	struct coll_cost c = cost_of(1500, 500, 0);
+	struct torus_spec spec;
+	struct err err = { 0 };
+
+	(void)state;
+	must(torus_choose(w.shape, COLL_ALLREDUCE, &c, NULL, &spec, &err), &err);
+	assert_int_equal(spec.paths, TORUS_SINGLE);
+	assert_true(fabs(formula(&w, &spec, &c) - 2 * (1500 + 2 * 400 + 4 * 500)) < 1e-6);
+	world_end(&w);
+}
+
 /*
  * Of research on what beats Swing: ns by another program for Swing, the best of one-port recursive
  * doubling and buckets, breadth-first broadcast, and the best composed algorithm. What is chosen
@@ -325,6 +377,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_made),
+		cmocka_unit_test(test_fewer_paths),
+		cmocka_unit_test(test_single),
 		cmocka_unit_test(test_known),
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_large),
