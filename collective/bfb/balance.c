@@ -65,7 +65,7 @@ static int net_add(const struct bfb_program *b, struct bfb_net *n, int64_t per_i
 
 		n->wanted += amount;
 		rc = graph_flow_add(n->flow, 0, 1 + g, amount, 0, &n->group[g], err);
-		for (int i = gr->first; i < gr->first + gr->n && !rc; i++) {
+		for (int i = gr->first; i < gr->first + gr->n && amount > 0 && !rc; i++) {
 			rc = graph_flow_add(n->flow, 1 + g, link0 + b->use[i],
 				      amount, 0, &n->use[i], err);
 		}
@@ -89,6 +89,7 @@ static int net_fill(const struct bfb_program *b, int64_t per_item,
 	n->group = x_alloc(edges, sizeof(*n->group));
 	n->use = n->group + b->n_groups;
 	n->link = n->use + b->n_use;
+	memset(n->use, 0xff, (size_t)b->n_use * sizeof(*n->use));
 	n->flow = graph_flow_new(sink + 1);
 	if ((rc = net_add(b, n, per_item, room, err))) {
 		return rc;
@@ -131,7 +132,7 @@ static void mark_cut(const struct bfb_program *b, const struct bfb_net *n,
 		for (int g = 0; g < b->n_groups; g++) {
 			const struct bfb_group *gr = &b->groups[g];
 
-			for (int i = gr->first; i < gr->first + gr->n; i++) {
+			for (int i = gr->first; i < gr->first + gr->n && gr->items > 0; i++) {
 				int w = b->use[i];
 
 				if (seen[g] && !tight[w]) {
@@ -353,7 +354,7 @@ int bfb_program_fit(const struct bfb_program *b, int64_t chunks, const int64_t *
 
 	*fits = n.reached == n.wanted;
 	for (int i = 0; i < b->n_use && !rc && *fits; i++) {
-		share[i] = graph_flow_on(n.flow, n.use[i]);
+		share[i] = n.use[i] < 0 ? 0 : graph_flow_on(n.flow, n.use[i]);
 	}
 	if (!rc && !*fits) {
 		mark_cut(b, &n, chunks, cut);

@@ -72,6 +72,14 @@ int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks, const str
  */
 int coll_steady(enum coll_kind kind, struct topo *topo, struct coll_sched **out, struct err *err);
 
+/* What a schedule with late takers is made for. */
+struct coll_late_aim {
+	const struct coll_cost *cost;	/* its prices of steps and bytes */
+	double below_ns;	/* 0, or a time that is too much */
+	int64_t work;		/* at most, in units of some 60 ns, which are counted */
+};
+#define COLL_LATE_MAX_WORK INT64_C(60000000)
+
 /*
  * The same collectives where breadth-first broadcast leaves links idle. What is forwarded is
  * whole, as there, but a node that need not forward a shard may take it in any step after one
@@ -85,6 +93,9 @@ int coll_steady(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
  * fewer chunks are found so, or COLL_BFB_MAX_CHUNKS with loads rounded up when that is larger.
  * Where the digraph has a group, its first nodes are solved and moved.
  *
+ * With an aim T_B is within a thousandth of that, in few chunks that lose next to nothing, which
+ * takes far less work; *out is NULL where that is found to take as long as below_ns.
+ *
  * Takes over topo. Errors of coll_bfb; WEFT_EINVAL for extra outside 0..COLL_LATE_MAX_EXTRA;
  * WEFT_ELIMIT beyond 200 steps, 2^24 arcs times orbits of nodes, or a capacity of 1024 times the
  * common divisor of all, or where the program grows too large, which is counted, not timed. The
@@ -93,8 +104,8 @@ int coll_steady(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
  * pieces columns and a maximum flow a node.
  */
 #define COLL_LATE_MAX_EXTRA 8
-int coll_late(enum coll_kind kind, struct topo *topo, int extra, struct coll_sched **out,
-	      struct err *err);
+int coll_late(enum coll_kind kind, struct topo *topo, int extra, const struct coll_late_aim *aim,
+	      struct coll_sched **out, struct err *err);
 
 /*
  * The same collectives by flooding: in every step each node takes over each link chunks that it

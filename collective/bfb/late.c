@@ -19,12 +19,17 @@
 #define NEAR_SUM 1e-4	/* of all loads */
 #define MAX_TRIES 8	/* numbers of chunks that may lose nothing */
 
+#define GAP 2e-4	/* of loads, where a step costs time */
+#define LOSS 3e-4	/* of loads, by rounding them to chunks, likewise */
+
 struct bfb_late_sides {
+	const struct coll_late_aim *aim;	/* or NULL */
 	struct topo_group *group;
 	struct topo *reversed;
 	int32_t *back;		/* arcs of reversed to arcs of the digraph */
+	int32_t *same;		/* and to those that are alike, where each has its reverse */
 	struct bfb_late v[2];
-	int n;
+	int n;			/* solved: one serves both ways with `same` */
 };
 
 static void sides_fini(struct bfb_late_sides *s)
@@ -35,27 +40,107 @@ static void sides_fini(struct bfb_late_sides *s)
 	topo_group_free(s->group);
 	topo_free(s->reversed);
 	free(s->back);
+	free(s->same);
+}
+
+/* An arc of t like arc a of r that is not taken yet; -1: none. */
+static int find_like(const struct topo *t, const struct topo *r, int a, const bool *taken)
+{
+	const struct topo_arc *arc = topo_arc(r, a);
+	int first, n = topo_out(t, arc->src, &first);
+
+	for (int b = first; b < first + n; b++) {
+		if (!taken[b] && topo_arc(t, b)->dst == arc->dst &&
+		    topo_arc(t, b)->cap == arc->cap) {
+			return b;
+		}
+	}
+	return -1;
+}
+
+/* Pairs the arcs of the reversed digraph off with those of t, if they are the same. O(m d). */
+static void match_sides(struct bfb_late_sides *s, const struct topo *t)
+{
+	bool *taken = x_new((size_t)topo_m(t) + 1, sizeof(*taken));
+
+	s->same = x_alloc((size_t)topo_m(t) + 1, sizeof(*s->same));
+	for (int a = 0; a < topo_m(t) && s->same; a++) {
+		s->same[a] = find_like(t, s->reversed, a, taken);
+		if (s->same[a] < 0) {
+			free(s->same);
+			s->same = NULL;
+		} else {
+			taken[s->same[a]] = true;
+		}
+	}
+	free(taken);
+}
+
+/* What a side is solved for, of a collective of so many, with `loads` for the other. */
+static struct bfb_late_goal goal_of(const struct bfb_late_sides *s, const struct topo *t,
+				    int phases, double loads)
+{
+	const struct coll_cost *c = s->aim->cost;
+	double step_ns = (double)(c->alpha_ns + c->hop_ns + c->message_ns);
+	double load_ns = (double)c->size_bytes / topo_n(t) * 8e9 / (double)c->link_bps /
+			 (double)bfb_late_unit(t);
+	int alike = s->same ? 2 : 1;
+
+	return (struct bfb_late_goal){
+		.gap = GAP, .step_ns = phases * step_ns, .load_ns = alike * load_ns,
+		.also_ns = loads * load_ns, .work = s->aim->work,
+		.below_ns = s->aim->below_ns > 0 ? s->aim->below_ns : HUGE_VAL,
+	};
+}
+
+static int solve_side(struct bfb_late_sides *s, const struct topo *t, int extra, int phases,
+		      double loads, struct err *err)
+{
+	int sources = s->group ? topo_group_orbits(s->group) : topo_n(t);
+	struct bfb_late_goal goal;
+
+	if (s->aim) {
+		goal = goal_of(s, t, phases, loads);
+	}
+	return bfb_late_solve(&s->v[s->n++], t, s->group, sources, extra, s->aim ? &goal : NULL,
+			      err);
 }
 
 /* Solves what the kind asks for. sides_fini also after an error. */
 static int solve_sides(struct bfb_late_sides *s, enum coll_kind kind, const struct topo *t,
 		       int extra, struct err *err)
 {
-	int rc = topo_group_find(t, &s->group, err);
-	int sources = s->group ? topo_group_orbits(s->group) : topo_n(t);
+	int phases = kind == COLL_ALLREDUCE ? 2 : 1, rc = topo_group_find(t, &s->group, err);
+	double other = 0;
 
 	if (!rc && kind != COLL_ALLGATHER) {
 		s->back = x_alloc((size_t)topo_m(t) + 1, sizeof(*s->back));
-		rc = topo_transpose(t, &s->reversed, s->back, err);
-		if (!rc) {
-			rc = bfb_late_solve(&s->v[s->n++], s->reversed, s->group, sources, extra,
-					    err);
+		if ((rc = topo_transpose(t, &s->reversed, s->back, err))) {
+			return rc;
 		}
+		if (phases == 2) {
+			match_sides(s, t);
+			other = s->same ? 0 : bfb_late_bound(t);
+		}
+		rc = solve_side(s, s->reversed, extra, phases, other, err);
+		if (rc || s->v[0].is_hopeless) {
+			return rc;
+		}
+		other = bfb_late_loads(&s->v[0]);
 	}
-	if (!rc && kind != COLL_REDUCE_SCATTER) {
-		rc = bfb_late_solve(&s->v[s->n++], t, s->group, sources, extra, err);
+	if (!rc && kind != COLL_REDUCE_SCATTER && !s->same) {
+		rc = solve_side(s, t, extra, phases, other, err);
 	}
 	return rc;
+}
+
+/* Whether what was found takes less than it has to. */
+static bool is_of_use(const struct bfb_late_sides *s)
+{
+	const struct bfb_late *last = &s->v[s->n - 1];
+
+	return !s->aim || (!last->is_hopeless &&
+			   bfb_late_ns(last, bfb_late_loads(last)) < last->goal.below_ns);
 }
 
 /* ---- chunks ---- */
@@ -105,12 +190,52 @@ static int try_chunks(struct bfb_late_sides *s, bfb_late_cut *cut, int chunks, b
 	return rc;
 }
 
+/* All sides in so many chunks; *loss: the largest, of their loads. */
+static int round_up(struct bfb_late_sides *s, int chunks, double *loss, struct err *err)
+{
+	int rc = 0;
+
+	*loss = 0;
+	for (int i = 0; i < s->n && !rc; i++) {
+		struct bfb_late *l = &s->v[i];
+		double sum = 0;
+
+		rc = bfb_late_round_up(l, chunks, err);
+		for (int t = 0; t < l->p.steps && !rc; t++) {
+			sum += (double)l->load[t] / chunks;
+		}
+		*loss = fmax(*loss, sum / bfb_late_loads(l) - 1);
+	}
+	return rc;
+}
+
+/* Few chunks that lose next to nothing: what so many lose tells how many that takes. */
+static int choose_few(struct bfb_late_sides *s, int *chunks, struct err *err)
+{
+	static const int numbers[] = { 12, 24, 60, 120, 360, 840, 2520, COLL_BFB_MAX_CHUNKS };
+	double loss = 1, need = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && loss > LOSS && !rc; i++) {
+		*chunks = numbers[i];
+		if (*chunks >= need || *chunks == COLL_BFB_MAX_CHUNKS) {
+			rc = round_up(s, *chunks, &loss, err);
+			need = *chunks * loss / LOSS / 2;
+		}
+	}
+	return rc;
+}
+
 /* The fewest chunks that are found to lose nothing, or else as many as may be. */
 static int choose_chunks(struct bfb_late_sides *s, int *chunks, struct err *err)
 {
 	int tries = 0, searches = 0, rc = 0;
 	bool fits = false;
+	double loss;
 
+	if (s->aim) {
+		return choose_few(s, chunks, err);
+	}
 	for (*chunks = 1; *chunks <= COLL_BFB_MAX_CHUNKS; ++*chunks) {
 		if (tries < MAX_TRIES && miss(s, *chunks) < NEAR) {
 			tries++;
@@ -124,10 +249,7 @@ static int choose_chunks(struct bfb_late_sides *s, int *chunks, struct err *err)
 		}
 	}
 	*chunks = COLL_BFB_MAX_CHUNKS;
-	for (int i = 0; i < s->n && !rc; i++) {
-		rc = bfb_late_round_up(&s->v[i], *chunks, err);
-	}
-	return rc;
+	return round_up(s, *chunks, &loss, err);
 }
 
 /* ---- transfers ---- */
@@ -136,7 +258,8 @@ static int choose_chunks(struct bfb_late_sides *s, int *chunks, struct err *err)
 struct bfb_late_emission {
 	struct coll_sched *sched;
 	const struct bfb_late *l;
-	const int32_t *back;	/* NULL: forwards */
+	const int32_t *arcs;	/* of l's digraph to those of the schedule; NULL: the same */
+	bool reduces;		/* backwards */
 	int *step;		/* of a step of l, from 1, by time; those without loads left out */
 	int *offset;		/* of a piece in the shard */
 };
@@ -146,9 +269,9 @@ static int emit(const struct bfb_late_emission *e, const struct bfb_taker *k, in
 {
 	int arc = k->links[slot % k->n_links];
 	struct coll_xfer x = {
-		.step = e->step[slot / k->n_links], .arc = e->back ? e->back[arc] : arc,
+		.step = e->step[slot / k->n_links], .arc = e->arcs ? e->arcs[arc] : arc,
 		.origin = origin, .dest = COLL_NO_DEST, .first = first, .last = first + n - 1,
-		.op = e->back ? COLL_OP_REDUCE : COLL_OP_COPY,
+		.op = e->reduces ? COLL_OP_REDUCE : COLL_OP_COPY,
 	};
 
 	return coll_add(e->sched, &x, err);
@@ -204,7 +327,7 @@ static int emit_side(struct bfb_late_emission *e, int *base, struct err *err)
 		e->step[t] = *base + steps;
 		steps += l->load[t] > 0;
 	}
-	for (int t = 0; t < l->p.steps && e->back; t++) {
+	for (int t = 0; t < l->p.steps && e->reduces; t++) {
 		e->step[t] = 2 * *base + steps - 1 - e->step[t];
 	}
 	for (int k = 0; k < l->p.count; k++) {
@@ -222,9 +345,11 @@ static int emit_sides(const struct bfb_late_sides *s, struct coll_sched *sched, 
 {
 	int base = 0, rc = 0;
 
-	for (int i = 0; i < s->n && !rc; i++) {
-		const struct bfb_late *l = &s->v[i];
-		struct bfb_late_emission e = { sched, l, l->t == s->reversed ? s->back : NULL,
+	for (int i = 0; i < (s->same ? 2 : s->n) && !rc; i++) {
+		const struct bfb_late *l = &s->v[i < s->n ? i : 0];
+		bool reduces = l->t == s->reversed && i == 0;
+		const int32_t *arcs = reduces ? s->back : s->same;
+		struct bfb_late_emission e = { sched, l, arcs, reduces,
 					       x_alloc((size_t)l->p.steps, sizeof(int)),
 					       x_alloc((size_t)l->p.count, sizeof(int)) };
 
@@ -235,10 +360,10 @@ static int emit_sides(const struct bfb_late_sides *s, struct coll_sched *sched, 
 	return rc;
 }
 
-int coll_late(enum coll_kind kind, struct topo *topo, int extra, struct coll_sched **out,
-	      struct err *err)
+int coll_late(enum coll_kind kind, struct topo *topo, int extra, const struct coll_late_aim *aim,
+	      struct coll_sched **out, struct err *err)
 {
-	struct bfb_late_sides s = { .n = 0 };
+	struct bfb_late_sides s = { .aim = aim };
 	struct coll_sched *sched = NULL;
 	int chunks, rc = bfb_begin(kind, topo, 0, &sched, err);
 
@@ -251,7 +376,7 @@ int coll_late(enum coll_kind kind, struct topo *topo, int extra, struct coll_sch
 			     COLL_LATE_MAX_EXTRA);
 		goto out;
 	}
-	if ((rc = solve_sides(&s, kind, topo, extra, err)) ||
+	if ((rc = solve_sides(&s, kind, topo, extra, err)) || !is_of_use(&s) ||
 	    (rc = choose_chunks(&s, &chunks, err))) {
 		goto out;
 	}

@@ -56,6 +56,7 @@ void bfb_pieces_fini(struct bfb_pieces *p);
  */
 struct bfb_taker {
 	int node, n_links;
+	int asked;		/* choices of slots that the last flow was about */
 	const int32_t *links;	/* arcs into the node, self-loops left out */
 	struct bfb_program b;	/* its items are in chunks */
 	int32_t *piece;		/* of a group */
@@ -71,6 +72,8 @@ struct bfb_taker {
 int bfb_taker_init(struct bfb_taker *k, const struct topo *t, const struct topo_group *g,
 		   const struct bfb_pieces *p, int node, struct err *err);
 void bfb_taker_fini(struct bfb_taker *k);
+/* The common divisor of all capacities: only their ratios matter, and chunks are fewer. O(m). */
+int64_t bfb_late_unit(const struct topo *t);
 
 /* Pieces of `sizes` chunks with room for load[step - 1] chunks on a link of capacity 1. When
  * that *fits, share[] is as that of bfb_program_fit; else row[] has what any loads and sizes must
@@ -80,6 +83,18 @@ int bfb_taker_fit(struct bfb_taker *k, int steps, int pieces, const int64_t *siz
 		  const int64_t *load, int64_t *share, int64_t *row, bool *fits, struct err *err);
 
 /* ---- late_solve.c ---- */
+
+/*
+ * What loads are for, where a step costs time. They are near enough to the optimum when no others
+ * take less by more than `gap`, and useless where none of these steps and pieces can take less than
+ * below_ns.
+ */
+struct bfb_late_goal {
+	double gap;		/* of the loads; 0: as exactly as can be */
+	double step_ns, load_ns, also_ns;	/* a step, a shard on the fullest link, all else */
+	double below_ns;
+	int64_t work;		/* at most */
+};
 
 /* The all-gather of one digraph: the least sum over the steps of the fullest link. */
 struct bfb_late {
@@ -92,15 +107,24 @@ struct bfb_late {
 	int64_t *load, *sizes;	/* the same in chunks */
 	int64_t *share;		/* room for any taker */
 	int64_t work;		/* so far, in arbitrary units that do not depend on time */
+	struct bfb_late_goal goal;
+	double bound;		/* bfb_late_bound */
+	int asked;		/* the node that is asked next */
+	bool is_hopeless;	/* even the bound takes as long as goal.below_ns: there is no x */
+	bool is_warm;		/* inside is of the level before, and may be the result */
 	struct arrays arrays;	/* x to share */
 };
 
-/* Solves for x, within a relative 1e-6 of the optimum over its pieces: of level 0, then of
- * higher ones while the bound of the links is not met and limits allow. bfb_late_fini also
- * after an error. A small linear program, and a maximum flow a node, for each set of slots that
- * turns out to be too small. */
+/* Solves for x, within a relative 1e-6 of the optimum over its pieces, or (goal) as near as that
+ * asks: of level 0, then of higher ones while the bound of the links is not met and limits allow.
+ * bfb_late_fini also after an error. A small linear program, and a maximum flow a node, for each
+ * set of slots that turns out to be too small. */
 int bfb_late_solve(struct bfb_late *l, const struct topo *t, const struct topo_group *g,
-		   int sources, int extra, struct err *err);
+		   int sources, int extra, const struct bfb_late_goal *goal, struct err *err);
+/* The time of x, and the least that any of these steps take, by the goal. */
+double bfb_late_ns(const struct bfb_late *l, double loads);
+/* Loads that none is below: some node has to take in all shards. O(m). */
+double bfb_late_bound(const struct topo *t);
 void bfb_late_fini(struct bfb_late *l);
 /* Sum over the steps of x. */
 double bfb_late_loads(const struct bfb_late *l);

@@ -110,8 +110,7 @@ static void group_items(struct bfb_taker *k, const struct bfb_taker_items *s)
 	}
 }
 
-/* The common divisor of all capacities: only their ratios matter, and chunks are fewer. */
-static int64_t common_capacity(const struct topo *t)
+int64_t bfb_late_unit(const struct topo *t)
 {
 	int64_t unit = 0;
 
@@ -126,7 +125,7 @@ static int load_links(struct bfb_taker *k, const struct topo *t, int steps, stru
 {
 	const int32_t *arcs;
 	int32_t *links;
-	int64_t unit = common_capacity(t);
+	int64_t unit = bfb_late_unit(t);
 	int n = topo_in(t, k->node, &arcs);
 
 	arrays_add(&k->arrays, links, n);
@@ -215,8 +214,10 @@ int bfb_taker_fit(struct bfb_taker *k, int steps, int pieces, const int64_t *siz
 	int rc;
 
 	*fits = false;
+	k->asked = 0;
 	for (int g = 0; g < b->n_groups; g++) {
 		b->groups[g].items = k->count[g] * sizes[k->piece[g]];
+		k->asked += b->groups[g].items > 0 ? b->groups[g].n : 0;
 	}
 	for (int slot = 0; slot < b->n_links; slot++) {
 		int64_t most = INT64_MAX / 2 / b->n_links / b->cap[slot],

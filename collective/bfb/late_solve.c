@@ -21,8 +21,10 @@
 #define SLACK 2e-7			/* of a load: what a solver's numbers may lack */
 #define PARTS_OF_SLACK (1 << 24)	/* and of a shard */
 #define ROUNDS_A_CHUNK 20
-#define MAX_WORK 60000000	/* of all levels: choices of slots asked about, some 40 ns each, */
-#define WORK_OF_ENTRY 10	/* and numbers in rows solved */
+/* Of COLL_LATE_MAX_WORK a choice of slots that is asked about is 1. */
+#define WORK_OF_ENTRY 10	/* a number in rows solved */
+#define USES_OF_WORK 16		/* choices that are only looked at */
+#define ENOUGH_ROWS 8
 #define WHOLE_ROUNDS 20
 #define WHOLE_ENTRIES 20000	/* of rows: more are too many for whole numbers */
 #define WHOLE_ITERATIONS 5000
@@ -45,14 +47,45 @@ void bfb_late_fini(struct bfb_late *l)
 	arrays_fini(&l->arrays);
 }
 
-double bfb_late_loads(const struct bfb_late *l)
+/* Of the first numbers, a step each. */
+static double loads_of(const struct bfb_late *l, const double *x)
 {
 	double sum = 0;
 
 	for (int t = 0; t < l->p.steps; t++) {
-		sum += l->x[t];
+		sum += x[t];
 	}
 	return sum;
+}
+
+double bfb_late_loads(const struct bfb_late *l)
+{
+	return loads_of(l, l->x);
+}
+
+double bfb_late_ns(const struct bfb_late *l, double loads)
+{
+	return l->p.steps * l->goal.step_ns + loads * l->goal.load_ns + l->goal.also_ns;
+}
+
+double bfb_late_bound(const struct topo *t)
+{
+	int64_t unit = bfb_late_unit(t);
+	double bound = 0;
+
+	for (int v = 0; v < topo_n(t); v++) {
+		const int32_t *arcs;
+		int n = topo_in(t, v, &arcs);
+		double cap = 0;
+
+		for (int i = 0; i < n; i++) {
+			const struct topo_arc *a = topo_arc(t, arcs[i]);
+
+			cap += a->src == v ? 0 : (double)(a->cap / unit);
+		}
+		bound = fmax(bound, (topo_n(t) - 1) / cap);
+	}
+	return bound;
 }
 
 /* ---- rows ---- */
@@ -79,24 +112,28 @@ static void add_row(struct bfb_late *l, size_t from, const int64_t *row)
 	}
 }
 
-/* Asks every node whether load and sizes fit; *fits, or there are new rows. */
+/* Asks every node in turn whether load and sizes fit; *fits, or there are new rows. Those of a few
+ * nodes are enough for the next point. */
 static int ask_all(struct bfb_late *l, bool *fits, struct err *err)
 {
 	int64_t *row = x_alloc((size_t)width(l), sizeof(*row));
+	int found = 0, most = l->goal.gap > 0 ? ENOUGH_ROWS : l->p.sources, rc = 0;
 	size_t from = l->rows.n;
-	int rc = 0;
 
 	*fits = true;
-	for (int i = 0; i < l->p.sources && !rc; i++) {
+	for (int i = 0; i < l->p.sources && !rc && found < most; i++) {
+		struct bfb_taker *k = &l->takers[l->asked];
 		bool one;
 
-		l->work += l->takers[i].b.n_use;
-		rc = bfb_taker_fit(&l->takers[i], l->p.steps, l->p.count, l->sizes, l->load,
-				   l->share, row, &one, err);
+		rc = bfb_taker_fit(k, l->p.steps, l->p.count, l->sizes, l->load, l->share, row,
+				   &one, err);
+		l->work += k->asked + k->b.n_use / USES_OF_WORK;
 		if (!rc && !one) {
 			*fits = false;
 			add_row(l, from, row);
+			found++;
 		}
+		l->asked = (l->asked + 1) % l->p.sources;
 	}
 	free(row);
 	return rc;
@@ -273,6 +310,54 @@ static int ask_towards(struct bfb_late *l, bool *fits, struct err *err)
 	return rc;
 }
 
+/* The piece that all nodes have when they have piece k of `other`; p.count: there is none. */
+static int find_piece(const struct bfb_late *l, const struct bfb_late *other, int k)
+{
+	size_t due = (size_t)l->p.sources * (size_t)l->p.n;
+	int same = 0;
+
+	while (same < l->p.count && memcmp(l->p.due + due * (size_t)same,
+					   other->p.due + due * (size_t)k, due) != 0) {
+		same++;
+	}
+	return same;
+}
+
+/* A point that fits: all of the first piece, with loads that any node has room for; or that of
+ * the level before, if all its pieces are there. */
+static void begin_inside(struct bfb_late *l, const struct bfb_late *before)
+{
+	l->is_warm = before && l->goal.gap > 0;
+	for (int k = 0; l->is_warm && k < before->p.count; k++) {
+		double size = before->x[before->p.steps + k];
+		int same = size > 0 ? find_piece(l, before, k) : 0;
+
+		l->is_warm = same < l->p.count;
+		if (l->is_warm && size > 0) {
+			l->inside[l->p.steps + same] += size;
+		}
+	}
+	for (int i = 0; i < width(l) && (!l->is_warm || i < l->p.steps); i++) {
+		l->inside[i] = l->is_warm ? before->x[i]
+					  : i < l->p.steps ? l->p.n : i == l->p.steps;
+	}
+}
+
+/* What is known to fit is near enough to the optimum, or that is of no use. */
+static bool is_settled(const struct bfb_late *l)
+{
+	double fits = loads_of(l, l->inside), least = fmax(loads_of(l, l->vertex), l->bound);
+
+	return fits <= least * (1 + l->goal.gap) || bfb_late_ns(l, least) >= l->goal.below_ns ||
+	       l->work > l->goal.work;
+}
+
+static int is_too_large(const struct bfb_late *l, struct err *err)
+{
+	return err_set(err, WEFT_ELIMIT, "late pieces: the linear program of %d nodes, %d steps "
+		       "and %d pieces is too large", l->p.n, l->p.steps, l->p.count);
+}
+
 /* Rows and their vertex in turn, until it fits. Vertices alone would wander about a face of
  * optima for hundreds of rounds, so that it is asked on the way from a point that fits (in-out
  * separation, Ben-Ameur and Neto 2007). */
@@ -281,16 +366,15 @@ static int settle(struct bfb_late *l, struct err *err)
 	bool fits = false, found;
 	int rc = 0;
 
-	for (int i = 0; i < width(l); i++) {
-		l->inside[i] = i < l->p.steps ? l->p.n : i == l->p.steps;
-	}
 	while (!rc && !fits) {
-		if (l->work > MAX_WORK) {
-			return err_set(err, WEFT_ELIMIT, "late pieces: the linear program of %d "
-				       "nodes, %d steps and %d pieces is too large", l->p.n,
-				       l->p.steps, l->p.count);
+		if (l->work > l->goal.work && !l->is_warm) {
+			return is_too_large(l, err);
 		}
 		rc = solve_rows(l, SIZES_FREE, 1, &found, err);
+		if (!rc && l->goal.gap > 0 && is_settled(l)) {
+			memcpy(l->x, l->inside, (size_t)width(l) * sizeof(*l->x));
+			break;
+		}
 		if (!rc) {
 			rc = ask_towards(l, &fits, err);
 		}
@@ -298,49 +382,55 @@ static int settle(struct bfb_late *l, struct err *err)
 	return rc;
 }
 
-/* Pieces of one level. */
-static int solve_level(struct bfb_late *l, const struct topo *t, const struct topo_group *g,
-		       int sources, int extra, int level, int64_t work, struct err *err)
+/* Pieces of one level, after those of another. */
+static int solve_level(struct bfb_late *l, const struct topo_group *g, int sources, int extra,
+		       int level, const struct bfb_late *before, struct err *err)
 {
-	int rc;
+	int rc = bfb_pieces_init(&l->p, l->t, sources, extra, level, err);
 
-	*l = (struct bfb_late){ .t = t, .work = work };
-	if ((rc = bfb_pieces_init(&l->p, t, sources, extra, level, err)) ||
-	    (rc = init(l, g, err))) {
+	if (rc) {
 		return rc;
 	}
+	l->is_hopeless = bfb_late_ns(l, l->bound) >= l->goal.below_ns;
+	l->work += l->goal.gap > 0 ? (int64_t)l->p.count * sources * topo_m(l->t) : 0;
+	if (l->is_hopeless) {
+		return 0;
+	}
+	if (l->work > l->goal.work) {
+		return is_too_large(l, err);
+	}
+	if ((rc = init(l, g, err))) {
+		return rc;
+	}
+	begin_inside(l, before);
 	return settle(l, err);
 }
 
-/* The loads are as small as the links into some node allow. */
-static bool meets_bound(const struct bfb_late *l)
+/* The loads are as small as the links into some node allow; or no work is left, or hope. */
+static bool is_done(const struct bfb_late *l, int64_t work)
 {
-	double bound = 0;
-
-	for (int i = 0; i < l->p.sources; i++) {
-		const struct bfb_taker *k = &l->takers[i];
-		double cap = 0;
-
-		for (int w = 0; w < k->n_links; w++) {
-			cap += (double)k->b.cap[w];
-		}
-		bound = fmax(bound, (l->p.n - 1) / cap);
-	}
-	return bfb_late_loads(l) <= bound * (1 + SLACK);
+	return l->is_hopeless || work > l->goal.work ||
+	       bfb_late_loads(l) <= l->bound * (1 + fmax(SLACK, l->goal.gap));
 }
 
 int bfb_late_solve(struct bfb_late *l, const struct topo *t, const struct topo_group *g,
-		   int sources, int extra, struct err *err)
+		   int sources, int extra, const struct bfb_late_goal *goal, struct err *err)
 {
-	int levels = bfb_pieces_levels(extra);
-	int rc = solve_level(l, t, g, sources, extra, 0, 0, err);
-	int64_t work = l->work;
+	static const struct bfb_late_goal exact = {
+		.below_ns = HUGE_VAL, .work = COLL_LATE_MAX_WORK,
+	};
+	int levels = bfb_pieces_levels(extra), rc;
+	int64_t work;
 
-	for (int level = 1; level < levels && !rc && !meets_bound(l); level++) {
-		struct bfb_late next, worse;
+	*l = (struct bfb_late){ .t = t, .bound = bfb_late_bound(t), .goal = goal ? *goal : exact };
+	rc = solve_level(l, g, sources, extra, 0, NULL, err);
+	work = l->work;
+	for (int level = 1; level < levels && !rc && !is_done(l, work); level++) {
+		struct bfb_late next = { .t = t, .bound = l->bound, .goal = l->goal, .work = work };
+		struct bfb_late worse;
 		struct err why = { 0 };
 
-		rc = solve_level(&next, t, g, sources, extra, level, work, &why);
+		rc = solve_level(&next, g, sources, extra, level, l, &why);
 		work = next.work;
 		if (rc && rc != WEFT_ELIMIT && err) {
 			*err = why;

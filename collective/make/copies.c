@@ -230,6 +230,12 @@ bool make_is_above(const struct coll_make_query *q, const struct coll_made *best
 	return !best->report.bandwidth_optimal || best->algorithm->chooses_steps;
 }
 
+/* Nodes times arcs. */
+static int64_t size_of(const struct topo *t)
+{
+	return (int64_t)topo_n(t) * topo_m(t);
+}
+
 /* Nodes times arcs up to which "auto" balances all links at once, and transfers in batches; of jobs
  * so many times as otherwise. */
 #define MAX_STEADY (INT64_C(1) << 19)
@@ -247,7 +253,7 @@ int make_by_steady(const struct coll_make_query *q, const struct coll_algorithm 
 	int rc;
 
 	if (!q->algorithm && best->sched &&
-	    (!make_is_above(q, best) || (int64_t)topo_n(q->topo) * topo_m(q->topo) > MAX_STEADY)) {
+	    (!make_is_above(q, best) || size_of(q->topo) > MAX_STEADY)) {
 		return 0;
 	}
 	rc = topo_copy(q->topo, &copy, err);
@@ -275,7 +281,7 @@ int make_by_steady(const struct coll_make_query *q, const struct coll_algorithm 
 static bool may_gain(const struct coll_make_query *q, bool spanning, const struct coll_made *best)
 {
 	const struct topo *t = q->physical ? q->physical : q->topo;
-	int64_t work = (int64_t)topo_n(t) * topo_m(t), most = spanning ? MAX_SPANNING : MAX_TREES;
+	int64_t work = size_of(t), most = spanning ? MAX_SPANNING : MAX_TREES;
 
 	return work <= (q->max_transfers > 0 && !q->physical ? JOB_TREES : most) &&
 	       (!best->sched || make_is_above(q, best));
@@ -376,7 +382,7 @@ static bool may_have_few_roots(const struct coll_make_query *q, const struct col
 	double above;
 
 	if (q->kind != COLL_ALLREDUCE || !q->cost || q->max_transfers > 0 || q->physical ||
-	    !best->sched || (int64_t)topo_n(q->topo) * topo_m(q->topo) > MAX_FEW_ROOTS) {
+	    !best->sched || size_of(q->topo) > MAX_FEW_ROOTS) {
 		return false;
 	}
 	above = mpq_get_d(best->report.bandwidth_factor) -
@@ -426,7 +432,7 @@ int make_by_flood(const struct coll_make_query *q, const struct coll_algorithm *
 
 	if (!q->algorithm && best->sched &&
 	    (!make_is_above(q, best) || (q->max_transfers > 0 && topo_n(q->topo) > JOB_FLOOD) ||
-	     (int64_t)topo_n(q->topo) * topo_m(q->topo) > MAX_FLOOD)) {
+	     size_of(q->topo) > MAX_FLOOD)) {
 		return 0;
 	}
 	rc = coll_flood(q->kind, q->topo, q->cost, &one.sched, err);
@@ -437,10 +443,24 @@ int make_by_flood(const struct coll_make_query *q, const struct coll_algorithm *
 	return rc ? rc : make_offer(q, &one, best, err);
 }
 
-/* One with late takers; "auto" passes over too large a digraph. */
+/* Nodes times arcs up to which the linear programs of "late" are solved exactly, for the fewest
+ * chunks; and up to which "auto" takes them where they need not be, with a cost, for jobs and
+ * others. On digraphs beyond SMALL_LATE, where all else takes seconds, it spends more on one more
+ * step alone, which gains the most. */
+#define MAX_LATE (1 << 13)
+#define SMALL_LATE (1 << 17)
+#define MAX_TIMED_LATE (1 << 22)
+
+/* Work for a number of extra steps. */
+#define LATE_WORK (INT64_C(1) << 22)
+#define LARGE_LATE_WORK (INT64_C(1) << 24)
+
+/* One with late takers; "auto" passes over too large a digraph, and what cannot be faster. */
 static int offer_late(const struct coll_make_query *q, const struct coll_algorithm *self,
 		      int extra, struct coll_made *best, struct err *err)
 {
+	struct coll_late_aim aim = { .cost = q->cost, .work = COLL_LATE_MAX_WORK };
+	bool timed = q->cost && !q->steps_first && !q->fabric && size_of(q->topo) > MAX_LATE;
 	struct coll_made one = { .algorithm = self };
 	struct topo *copy = NULL;
 	int rc = topo_copy(q->topo, &copy, err);
@@ -448,21 +468,24 @@ static int offer_late(const struct coll_make_query *q, const struct coll_algorit
 	if (rc) {
 		return rc;
 	}
-	rc = coll_late(q->kind, copy, extra, &one.sched, err);
+	if (!q->algorithm) {
+		aim.below_ns = (double)best->time_ns;
+		aim.work = size_of(q->topo) > SMALL_LATE ? LARGE_LATE_WORK : LATE_WORK;
+	}
+	rc = coll_late(q->kind, copy, extra, timed ? &aim : NULL, &one.sched, err);
 	if (rc == WEFT_ELIMIT && !q->algorithm) {
 		err_clear(err);
 		return 0;
 	}
-	return rc ? rc : make_offer_batches(q, &one, best, err);
+	return rc || !one.sched ? rc : make_offer_batches(q, &one, best, err);
 }
-
-/* Nodes times arcs up to which "auto" takes the linear programs of "late", with flooding and trees
- * at hand. */
-#define MAX_LATE (1 << 13)
 
 static bool is_worth_late(const struct coll_make_query *q, const struct coll_made *best)
 {
-	return (int64_t)topo_n(q->topo) * topo_m(q->topo) <= MAX_LATE && make_is_above(q, best);
+	int64_t most = !q->cost || q->steps_first ? MAX_LATE
+		       : q->max_transfers > 0	   ? SMALL_LATE : MAX_TIMED_LATE;
+
+	return !q->fabric && size_of(q->topo) <= most && make_is_above(q, best);
 }
 
 /* Late takers, with more and more extra steps while links into nodes are not full. */
@@ -470,15 +493,17 @@ int make_by_late(const struct coll_make_query *q, const struct coll_algorithm *s
 		 struct coll_made *best, struct err *err)
 {
 	int most = q->extra_steps >= 0 ? q->extra_steps : q->cost ? TIMED_EXTRA_STEPS : 0;
+	bool one = !q->algorithm && size_of(q->topo) > SMALL_LATE;
 	mpq_t bound;
 	int rc = 0;
 
-	if (!q->algorithm && (q->fabric || !is_worth_late(q, best))) {
+	if (!q->algorithm && !is_worth_late(q, best)) {
 		return 0;
 	}
+	most = one && most > 1 ? 1 : most;
 	mpq_init(bound);
 	coll_late_bound(q->kind, q->topo, bound);
-	for (int extra = 0; extra <= most && rc == 0; extra++) {
+	for (int extra = one ? most : 0; extra <= most && rc == 0; extra++) {
 		if (extra > 0 && best->sched && !q->fabric &&
 		    mpq_cmp(best->report.bandwidth_factor, bound) <= 0) {
 			break;

@@ -59,7 +59,7 @@ static int measure(struct row *r)
 
 		if (rc == 0) {
 			rc = extra < 0 ? coll_bfb(COLL_ALLGATHER, t, &s, &err)
-				       : coll_late(COLL_ALLGATHER, t, extra, &s, &err);
+				       : coll_late(COLL_ALLGATHER, t, extra, NULL, &s, &err);
 		}
 		if (rc || (rc = excess_of(s, &excess, &steps))) {
 			fprintf(stderr, "%s: %s\n", r->expr, err.msg);

@@ -2,8 +2,8 @@
 /* Without linear programs: no node takes a shard late. */
 #include "collective/bfb/bfb.h"
 
-int coll_late(enum coll_kind kind, struct topo *topo, int extra, struct coll_sched **out,
-	      struct err *err)
+int coll_late(enum coll_kind kind, struct topo *topo, int extra, const struct coll_late_aim *aim,
+	      struct coll_sched **out, struct err *err)
 {
 	topo_free(topo);
 	build_lacks("late takers, which \"auto\" tries on this topology", err);

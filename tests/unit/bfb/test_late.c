@@ -193,7 +193,8 @@ static double assert_optimum(const struct topo *t, int extra)
 	double sum = 0, other;
 
 	must(topo_group_find(t, &g, &err), &err);
-	must(bfb_late_solve(&l, t, g, g ? topo_group_orbits(g) : topo_n(t), extra, &err), &err);
+	must(bfb_late_solve(&l, t, g, g ? topo_group_orbits(g) : topo_n(t), extra, NULL, &err),
+	     &err);
 	for (int k = 0; k < l.p.steps; k++) {
 		sum += l.x[k];
 	}
@@ -384,7 +385,7 @@ static double assert_late(enum coll_kind kind, const struct topo *t, int extra, 
 	double factor;
 	mpq_t bound;
 
-	must(coll_late(kind, copy_of(t), extra, &s, &err), &err);
+	must(coll_late(kind, copy_of(t), extra, NULL, &s, &err), &err);
 	must(coll_bfb(kind, copy_of(t), &b, &err), &err);
 	factor = replay(s, &steps);
 	*bfb_factor = replay(b, &least);
@@ -450,6 +451,85 @@ static void test_bound_met(void **state)
 	}
 }
 
+/* ---- by time ---- */
+
+/* By the prices of c, and whether anything takes less than below_ns; made->time_ns. */
+static struct coll_sched *make_timed(enum coll_kind kind, const struct topo *t, int extra,
+				     const struct coll_cost *c, double below_ns, int64_t *ns)
+{
+	struct coll_late_aim aim = { c, below_ns, COLL_LATE_MAX_WORK };
+	struct coll_sched *s;
+	struct coll_report r;
+	struct err err = { 0 };
+
+	must(coll_late(kind, copy_of(t), extra, &aim, &s, &err), &err);
+	coll_report_init(&r);
+	if (s) {
+		must(coll_verify(s, &r, &err), &err);
+		must(coll_time(s, &r, c, ns, NULL, &err), &err);
+	}
+	coll_report_fini(&r);
+	return s;
+}
+
+/* Near the exact one; with half its time to beat there is none, with a little more there is. */
+static void assert_timed(enum coll_kind kind, const struct topo *t, int extra)
+{
+	const struct coll_cost c = { .alpha_ns = 1000, .link_bps = 100000000000,
+				     .size_bytes = 1 << 22 };
+	struct coll_sched *exact, *s;
+	struct coll_report r;
+	struct err err = { 0 };
+	int64_t ns, exact_ns;
+
+	must(coll_late(kind, copy_of(t), extra, NULL, &exact, &err), &err);
+	coll_report_init(&r);
+	must(coll_verify(exact, &r, &err), &err);
+	must(coll_time(exact, &r, &c, &exact_ns, NULL, &err), &err);
+	s = make_timed(kind, t, extra, &c, 0, &ns);
+	assert_non_null(s);
+	assert_true((double)ns < (double)exact_ns * 1.001);
+	coll_free(s);
+	assert_null(make_timed(kind, t, extra, &c, (double)exact_ns / 2, &ns));
+	s = make_timed(kind, t, extra, &c, (double)exact_ns * 1.01, &ns);
+	/* Steps that are left unused count in advance: without them it is made with fewer. */
+	assert_true(s || extra > 0);
+	assert_true(!s || (double)ns < (double)exact_ns * 1.01);
+	coll_free(s);
+	coll_free(exact);
+	coll_report_fini(&r);
+}
+
+/* Digraphs that are their own reverse are solved once for both halves, also with parallel links of
+ * different capacities. */
+static void test_timed(void **state)
+{
+	static const enum coll_kind kinds[] = {
+		COLL_ALLGATHER, COLL_REDUCE_SCATTER, COLL_ALLREDUCE,
+	};
+	static const char *const graphs[] = {
+		"GenKautz(2,24)", "Mesh(3,5)", "Jellyfish(14,3,2)", "Prod(Cap(Ring(4),2),Ring(3))",
+		"Multi(Mesh(2,3),2)", "DiCay(7:3,r=2,{(1,1),(3,0)})", NULL,
+	};
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 5);
+	for (int i = 0; i < 12; i++) {
+		struct topo *t = random_digraph(&rng, 5 + i % 6, 5 + i % 9, 1 + i % 3);
+
+		assert_timed(kinds[i % 3], t, i % 2);
+		topo_free(t);
+	}
+	for (const char *const *e = graphs; *e; e++) {
+		struct topo *t = graph_of(*e);
+
+		assert_timed(COLL_ALLREDUCE, t, 0);
+		assert_timed(COLL_ALLREDUCE, t, 1);
+		topo_free(t);
+	}
+}
+
 /* Links whose capacities have a common divisor, and one far larger. */
 static struct topo *unequal(int64_t unit, int64_t large)
 {
@@ -476,7 +556,8 @@ static void test_capacities(void **state)
 	assert_true(fabs(factor - assert_late(COLL_ALLGATHER, small, 0, &before)) < 1e-12);
 	topo_free(t);
 	topo_free(small);
-	assert_int_equal(coll_late(COLL_ALLGATHER, unequal(1, 1 << 20), 0, &s, &err), WEFT_ELIMIT);
+	assert_int_equal(coll_late(COLL_ALLGATHER, unequal(1, 1 << 20), 0, NULL, &s, &err),
+			 WEFT_ELIMIT);
 	assert_non_null(strstr(err.msg, "1048576 times the common divisor"));
 }
 
@@ -487,19 +568,20 @@ static void test_refused(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(coll_late(COLL_ALLGATHER, graph_from(2, 1, single), 0, &s, &err),
+	assert_int_equal(coll_late(COLL_ALLGATHER, graph_from(2, 1, single), 0, NULL, &s, &err),
 			 WEFT_EINFEASIBLE);
 	assert_non_null(strstr(err.msg, "rank 1 cannot reach rank 0"));
-	assert_int_equal(coll_late(COLL_ALLGATHER, graph_of("K(3)"), -1, &s, &err), WEFT_EINVAL);
-	assert_int_equal(coll_late(COLL_ALLGATHER, graph_of("K(3)"), COLL_LATE_MAX_EXTRA + 1, &s,
-				   &err), WEFT_EINVAL);
-	assert_int_equal(coll_late(COLL_ALLTOALL, graph_of("K(3)"), 0, &s, &err),
+	assert_int_equal(coll_late(COLL_ALLGATHER, graph_of("K(3)"), -1, NULL, &s, &err),
+			 WEFT_EINVAL);
+	assert_int_equal(coll_late(COLL_ALLGATHER, graph_of("K(3)"), COLL_LATE_MAX_EXTRA + 1,
+				   NULL, &s, &err), WEFT_EINVAL);
+	assert_int_equal(coll_late(COLL_ALLTOALL, graph_of("K(3)"), 0, NULL, &s, &err),
 			 WEFT_EUNSUPPORTED);
-	assert_int_equal(coll_late(COLL_ALLGATHER, graph_of("UniRing(1,300)"), 0, &s, &err),
+	assert_int_equal(coll_late(COLL_ALLGATHER, graph_of("UniRing(1,300)"), 0, NULL, &s, &err),
 			 WEFT_ELIMIT);
 	assert_non_null(strstr(err.msg, "299 steps"));
-	assert_int_equal(coll_late(COLL_ALLGATHER, graph_of("Jellyfish(4096,4,1)"), 0, &s, &err),
-			 WEFT_ELIMIT);
+	assert_int_equal(coll_late(COLL_ALLGATHER, graph_of("Jellyfish(4096,4,1)"), 0, NULL, &s,
+				   &err), WEFT_ELIMIT);
 	assert_null(s);
 }
 
@@ -510,6 +592,7 @@ int main(void)
 		cmocka_unit_test(test_bound_of_any),
 		cmocka_unit_test(test_never_worse),
 		cmocka_unit_test(test_bound_met),
+		cmocka_unit_test(test_timed),
 		cmocka_unit_test(test_capacities),
 		cmocka_unit_test(test_refused),
 	};

@@ -157,6 +157,24 @@ static void with_messages(void **state)
 	never_behind(*state, &costs[2]);
 }
 
+/* Where the programs of "late" are larger than on the digraphs of the sweep: at the size at which
+ * it wins. */
+static void beside_late(void **state)
+{
+	const struct coll_cost cost = { .alpha_ns = 1000, .size_bytes = 1 << 20,
+					.link_bps = LINK_BPS };
+	struct topo *t = graph_of(*state);
+	struct coll_make_query q = coll_make_job(COLL_ALLGATHER, NULL, t, &cost);
+
+	q.expr = *state;
+	q.extra_steps = -1;
+	q.links_only = true;
+	assert_false(is_behind(*state, &q, "late extra-steps=0\nlate extra-steps=2\n"));
+	topo_free(t);
+}
+
+#define BESIDE_LATE(expr) { "late on " expr, beside_late, NULL, NULL, (void *)(expr) }
+
 #define ON(expr)                                                                                   \
 	{ expr, with_hops, NULL, NULL, (void *)(expr) },                                           \
 	{ expr, with_long_steps, NULL, NULL, (void *)(expr) },                                     \
@@ -165,7 +183,7 @@ static void with_messages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON("K(6)"),
+		ON("K(6)"), BESIDE_LATE("GenKautz(4,100)"),
 #if ALL_OR_SOME(1, 0)
 		ON("Mesh(4,4)"), ON("Mesh(6)"), ON("DeBruijn(2,3)"), ON("Jellyfish(10,3,3)"),
 		ON("Ring(5)"), ON("Ring(8)"), ON("Torus(3,5)"), ON("Torus(4,4)"), ON("Torus(7)"),
@@ -174,6 +192,8 @@ int main(void)
 		ON("Pow(Ring(3),2)"), ON("Prod(Ring(4),K(3))"), ON("Jellyfish(12,3,1)"),
 		ON("Jellyfish(16,4,2)"), ON("C(12,{2,3})"), ON("C(10,{1,4})"),
 		ON("Prod(K(3),K(4))"), ON("Torus(11)"), ON("Torus(5,5)"), ON("Multi(Ring(6),2)"),
+		BESIDE_LATE("Jellyfish(64,4,1)"), BESIDE_LATE("Xpander(4,8,1)"),
+		BESIDE_LATE("DiCay(4:32,r=3,{(0,31),(3,14),(0,16),(3,30)})"),
 #endif
 	};
 
