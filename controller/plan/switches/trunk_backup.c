@@ -174,8 +174,56 @@ static bool has_failed_trunk(const struct trunk_network *w)
 	return any;
 }
 
-static int refuse_missing(int missing, int of, struct err *err)
+/* Whether there is a way between two nodes without this arc. O(nodes arcs). */
+static bool leads_without(const struct rwa_mesh *m, int src, int dst, int arc)
 {
+	bool *reached = x_new(m->nodes.n, sizeof(*reached)), more = true, leads;
+
+	reached[src] = true;
+	while (more) {
+		more = false;
+		for (size_t a = 0; a < m->arcs.n; a++) {
+			const struct rwa_mesh_arc *x = &m->arcs.v[a];
+
+			if ((int)a != arc && reached[x->src] && !reached[x->dst]) {
+				reached[x->dst] = more = true;
+			}
+		}
+	}
+	leads = reached[dst];
+	free(reached);
+	return leads;
+}
+
+/* The first link that all ways between the ends of a protected lightpath pass: it can have no
+ * backup. NULL: there is none. */
+static const struct rwa_mesh_arc *only_link(const struct trunk_network *w,
+					   const struct trunk_lightpath **path)
+{
+	for (size_t i = 0; i < w->paths.n; i++) {
+		const struct trunk_lightpath *p = &w->paths.v[i];
+
+		for (int h = 0; h < p->hops && p->protect; h++) {
+			if (!leads_without(w->mesh, p->src, p->dst, p->route[h].arc)) {
+				*path = p;
+				return &w->mesh->arcs.v[p->route[h].arc];
+			}
+		}
+	}
+	return NULL;
+}
+
+static int refuse_missing(const struct trunk_network *w, int missing, int of, struct err *err)
+{
+	const struct model_device *d = w->fabric->devices;
+	const struct trunk_lightpath *p = NULL;
+	const struct rwa_mesh_arc *link = only_link(w, &p);
+
+	if (link) {
+		return err_set(err, WEFT_EINFEASIBLE, "protect: all ways from %s to %s pass the "
+			       "link %s -> %s, so no backup of that light exists", d[p->src].name,
+			       d[p->dst].name, d[link->src].name, d[link->dst].name);
+	}
 	err_set(err, WEFT_EINFEASIBLE, "%d of %d protected lightpaths find no backup beside the "
 		"light of all", missing, of);
 	err_hint(err, "more fibres or channels between switches; protect: shared needs fewer of "
@@ -250,7 +298,7 @@ int trunk_protect(struct trunk_network *w, struct rwa_mesh_result *out, struct e
 	}
 	/* What has failed is no reason to leave others without light. */
 	if (rc == 0 && missing && !has_failed_trunk(w)) {
-		rc = refuse_missing(missing / 2, set_protect(w, false), err);
+		rc = refuse_missing(w, missing / 2, set_protect(w, false), err);
 	}
 	if (rc == 0) {
 		take_backups(w, &out->assignment);

@@ -204,6 +204,40 @@ static void too_few(void **state)
 	model_free(f);
 }
 
+/* One link between two switches; with a second way of too few channels nothing is proven. */
+static void only_link_is_proven(void **state)
+{
+	static const char text[] =
+		"weft: 1\nfabric: f\nhosts:\n"
+		"  - { name: 'h[0-3]', ports: 'p[0-1]', rate: 100Gbps, channels: 0-3 }\nswitches:\n"
+		"  - { name: 's[0-2]', size: 12x12, driver: sim }\nfibres:\n"
+		"  - { from: 'h[0-1].p[0-1]', to: 's0.[1-4]' }\n"
+		"  - { from: 'h[2-3].p[0-1]', to: 's1.[1-4]' }\n"
+		"  - { from: 's0.[5-8]', to: 's1.[5-8]', channels: 0-3 }\n%s"
+		"jobs:\n  - { name: j, nodes: 'h[0-3]', collective: allgather, size: 1MiB, "
+		"topology: Ring(4), protect: 1+1 }\n";
+	static const char *const more[] = {
+		"", "  - { from: 's0.9', to: 's2.1', channels: 0-0 }\n"
+		    "  - { from: 's2.2', to: 's1.9', channels: 0-0 }\n" };
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		struct buf b = { 0 };
+		struct err err = { 0 };
+		struct plan *p = NULL;
+		struct model_fabric *f;
+
+		buf_printf(&b, text, more[k]);
+		f = fabric_of(buf_cstr(&b));
+		assert_int_equal(plan_make(f, NULL, &p, &err), WEFT_EINFEASIBLE);
+		assert_non_null(strstr(err.msg, k ? "find no backup" : "no backup of that light"));
+		assert_int_equal(strstr(err.msg, "pass the link s0 -> s1") != NULL ||
+				 strstr(err.msg, "pass the link s1 -> s0") != NULL, !k);
+		model_free(f);
+		buf_fini(&b);
+	}
+}
+
 /* A host's last port is on the next switch, or it sends fewer wavelengths than the others. */
 static void refused_by_name(void **state)
 {
@@ -241,6 +275,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exactly_backups_are_lit),
 		cmocka_unit_test(links_ask_for_backups), cmocka_unit_test(too_few),
+		cmocka_unit_test(only_link_is_proven),
 		cmocka_unit_test(refused_by_name),
 	};
 
