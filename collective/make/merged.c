@@ -19,7 +19,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
 
-#define MAX_NODES 2896	/* so that tables by two of them stay small */
+#define MAX_NODES 2896	/* so that tables by two of them stay small; <= COLL_MAX_MERGED */
 #define MAX_SPLIT 5040	/* chunks */
 #define ORDERS 5
 

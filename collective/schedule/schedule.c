@@ -425,6 +425,9 @@ static const char *check_op(const struct coll_sched *s, const struct coll_xfer *
 	if (x->kept && (s->kind != COLL_ALLREDUCE || s->group || x->op == COLL_OP_COPY)) {
 		return "only sums of an allreduce without generators are kept under a number";
 	}
+	if (x->kept && s->ranks > COLL_MAX_MERGED) {
+		return "sums are merged for at most 4096 ranks";
+	}
 	if (x->kept > s->ranks) {
 		return "the number under which it is kept is not below the ranks";
 	}

@@ -61,6 +61,7 @@ enum coll_op { COLL_OP_COPY, COLL_OP_REDUCE, COLL_OP_FORWARD };
 #define COLL_MAX_LIGHTS (1 << 26)
 #define COLL_MAX_CAP (INT64_C(1) << 32)	/* of an arc */
 #define COLL_MAX_PORTS (1 << 30)
+#define COLL_MAX_MERGED 4096	/* ranks where sums are merged: replay keeps squares of them */
 #define COLL_MAX_NAME 4096		/* bytes of the digraph's name */
 #define COLL_MAX_WEIGHT (1 << 20)	/* of a route */
 

@@ -94,7 +94,8 @@ static int receive(struct merge_replay *r, const struct merge_arrival *a)
 	return 0;
 }
 
-/* Copies come last: a sum that comes beside one is twice there whichever is the faster. */
+/* Copies come last: a sum that comes beside one is twice there whichever is the faster. More than
+ * the contributions of all to all do not come: memory is that of these. */
 static int step(struct merge_replay *r, const struct coll_move *m, int n, int class)
 {
 	int rc = 0;
@@ -102,6 +103,9 @@ static int step(struct merge_replay *r, const struct coll_move *m, int n, int cl
 	r->arrivals.n = r->copies.n = 0;
 	for (int i = 0; i < n && !rc; i++) {
 		rc = coll_covers(&m[i], class) ? send(r, &m[i]) : 0;
+		if (!rc && r->arrivals.n > (size_t)r->n * (size_t)r->n) {
+			rc = fail(r, &m[i], "a contribution is summed twice");
+		}
 	}
 	for (size_t i = 0; i < r->arrivals.n && !rc; i++) {
 		rc = receive(r, &r->arrivals.v[i]);

@@ -146,6 +146,11 @@ static void test_not_added(void **state)
 	s = empty(COLL_ALLGATHER, "Odd(3)", 1);
 	assert_int_equal(coll_set_alike(s, &err), WEFT_EINVAL);
 	coll_free(s);
+	s = empty(COLL_ALLREDUCE, "Ring(4097)", 1);
+	x = (struct coll_xfer){ .dest = COLL_NO_DEST, .op = COLL_OP_REDUCE, .kept = 1 };
+	assert_int_equal(coll_add(s, &x, &err), WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "at most 4096 ranks"));
+	coll_free(s);
 }
 
 /* Random files that are changed somewhere are refused, or as right as they were. */
