@@ -42,7 +42,8 @@ static const struct coll_algorithm algorithms[] = {
 	{ "late", COPIES, .options = OPTION(BATCHES) | OPTION(EXTRA_STEPS),
 	  .vary = COLL_VARY_EXTRA_STEPS, .run = make_by_late },
 	{ "hierarchical", COPIES, .options = OPTION(BATCHES), .made_of = COLL_OF_GROUPS },
-	{ "one-shot", KIND(ALLREDUCE), .run = make_by_one_shot, .predict = make_predict_one_shot },
+	{ "one-shot", KIND(ALLREDUCE), .options = OPTION(NO_MERGE), .run = make_by_one_shot,
+	  .predict = make_predict_one_shot },
 	{ "trees", TREES, .options = OPTION(ROOT) | OPTION(TREE_BATCHES) | OPTION(LEAST_COST),
 	  .chooses_steps = true, .vary = COLL_VARY_TREE_BATCHES, .run = make_by_rooted,
 	  .predict = make_predict_trees },
@@ -116,6 +117,8 @@ const struct coll_option coll_options[COLL_OPTIONS] = {
 	[COLL_RATE] = { "rate", PAIRS, OTHER },
 	[COLL_HOST_BANDWIDTH] = { "host-bandwidth", PAIRS, OTHER },
 	[COLL_NIC_FORWARDS] = { "nic-forwards", PAIRS, OTHER },
+	[COLL_NO_MERGE] = { "no-merge", KIND(ALLREDUCE), COLL_OPTION_FLAG, .with_auto = true,
+			    .offset = IN(no_merge) },
 };
 
 /* ---- algorithms by name ---- */

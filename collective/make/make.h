@@ -36,7 +36,8 @@ struct coll_flow_before {
 enum coll_option_number {
 	COLL_ROOT, COLL_BATCHES, COLL_TREE_BATCHES, COLL_CHUNKS, COLL_EXTRA_STEPS, COLL_LEAST_COST,
 	COLL_LEVELS, COLL_ROUNDS, COLL_PORTS, COLL_GAP, COLL_LOSS, COLL_TIME_LIMIT, COLL_STEPS,
-	COLL_EXACT, COLL_DEMANDS, COLL_RATE, COLL_HOST_BANDWIDTH, COLL_NIC_FORWARDS, COLL_OPTIONS
+	COLL_EXACT, COLL_DEMANDS, COLL_RATE, COLL_HOST_BANDWIDTH, COLL_NIC_FORWARDS, COLL_NO_MERGE,
+	COLL_OPTIONS
 };
 
 #define COLL_OPTION_BIT(number) (1u << (number))
@@ -181,6 +182,7 @@ struct coll_make_query {
 				 * through other ranks */
 	bool min_cost;		/* "trees": those of least cost at the best rate
 				 * (coll_rate_forest) */
+	bool no_merge;		/* no sums are merged on their way, which some engines cannot */
 	int chunks;		/* a shard, of "bfb"; 0: as many as needed */
 	int batches;		/* 1: whole; 0: whole without a cost, else in those that take the
 				 * least time */

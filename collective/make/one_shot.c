@@ -215,7 +215,8 @@ static int offer_links(const struct coll_make_query *q, const struct coll_algori
 	if (!q->algorithm && best->sched && !may_gain(q, best)) {
 		return 0;
 	}
-	merged = q->max_transfers > 0 ? WEFT_EUNSUPPORTED : offer_merged(q, self, best, &why);
+	merged = q->max_transfers > 0 || q->no_merge ? WEFT_EUNSUPPORTED
+		 : offer_merged(q, self, best, &why);
 	if (merged && merged != WEFT_ELIMIT && merged != WEFT_EUNSUPPORTED) {
 		if (err) {
 			*err = why;
