@@ -336,8 +336,8 @@ static bool may_be_apart(const struct coll_make_query *q, const struct coll_made
 	}
 	bits = (n - 1) / n * (double)q->cost->size_bytes * 8;
 	steps = topo_diameter(t) * (double)(q->cost->alpha_ns + q->cost->hop_ns);
-	return 2 * (steps + bits * 1e9 / ((double)thinnest(t, &all) * (double)q->cost->link_bps)) *
-		       NEAR < (double)best->time_ns;
+	return 2 * (steps + bits * 1e9 / ((double)thinnest(t, &all) * (double)q->cost->link_bps)) <
+	       (double)best->time_ns;
 }
 
 static int offer_forest(const struct coll_make_query *q, const struct coll_algorithm *self,

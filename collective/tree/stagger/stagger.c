@@ -420,8 +420,8 @@ static int search(struct stagger_search *c, enum stagger_part part, int64_t batc
 }
 
 /* The part that was searched, from these numbers of batches, too, where that is little work and
- * what was found not far from what is asked for: a search ends in the best that is near, and that
- * is it when two end in the same. */
+ * what was found not far from what is asked for: a search ends in the best that is near; of sums
+ * by themselves that is it when two end in the same. */
 static int search_starts(struct stagger_search *c, double below)
 {
 	static const int starts[] = { 32, 128 };
@@ -434,7 +434,8 @@ static int search_starts(struct stagger_search *c, double below)
 		c->work = WORK - START_RUNS * starts[i] * c->moves;
 		if (goes_on(c)) {
 			rc = search(c, c->part, starts[i]);
-			done = fabs(c->best.price - before.price) < before.price * SAME;
+			done = c->part != STAGGER_ALL &&
+			       fabs(c->best.price - before.price) < before.price * SAME;
 			c->best = c->best.price < before.price ? c->best : before;
 		}
 	}
