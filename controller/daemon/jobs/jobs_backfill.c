@@ -147,34 +147,90 @@ static int64_t *ends_of_jobs(const struct job_queue *q)
 	return ends;
 }
 
-static int64_t end_of_side(const char *holder, int job, const int64_t *ends)
+static bool is_of(const char *holder, const struct job *j)
 {
-	return !holder ? 0 : job >= 0 ? ends[job] : BACKFILL_NEVER;
+	return holder && strcmp(holder, j->s.name) == 0;
+}
+
+/* That it has; the caller's. */
+static bool *units_of(struct job_queue *q, const struct job *j)
+{
+	const struct model_fabric *f = q->v->f;
+	bool *units = x_new((size_t)n_units(f) + 1, sizeof(*units));
+
+	for (int p = 0; p < f->n_ports; p++) {
+		units[SIDE(p, 1)] = is_of(q->v->tx[p], j);
+		units[SIDE(p, 0)] = is_of(q->v->rx[p], j);
+	}
+	memset(q->then.busy, 0, (size_t)f->n_hosts * sizeof(*q->then.busy));
+	job_view_mark_job(&q->then, j, j->s.nodes);
+	memcpy(units + 2 * (size_t)f->n_ports, q->then.busy,
+	       (size_t)f->n_hosts * sizeof(*units));
+	return units;
+}
+
+static void hold(struct job_queue *q, int unit, int64_t until)
+{
+	q->held[unit] = until > q->held[unit] ? until : q->held[unit];
+}
+
+static void hold_of_fabric(struct job_queue *q)
+{
+	const struct model_fabric *f = q->v->f;
+	int64_t *ends = ends_of_jobs(q);
+
+	for (int p = 0; p < f->n_ports; p++) {
+		if (q->v->tx[p] && f->ports[p].tx_job >= 0) {
+			hold(q, SIDE(p, 1), ends[f->ports[p].tx_job]);
+		}
+		if (q->v->rx[p] && f->ports[p].rx_job >= 0) {
+			hold(q, SIDE(p, 0), ends[f->ports[p].rx_job]);
+		}
+	}
+	for (int i = 0; i < f->n_jobs; i++) {
+		for (int k = 0; k < f->jobs[i].n_hosts && f->jobs[i].device < 0; k++) {
+			hold(q, 2 * f->n_ports + f->jobs[i].hosts[k], ends[i]);
+		}
+	}
+	free(ends);
+}
+
+/* By jobs of which the fabric says nothing yet, or no more. */
+static void hold_of_others(struct job_queue *q)
+{
+	for (size_t i = 0; i < q->jobs->v.n; i++) {
+		const struct job *j = q->jobs->v.v[i];
+
+		if (!job_lives(j) || j->s.state == STORE_JOB_QUEUED ||
+		    model_find_job(q->v->f, j->s.name) >= 0) {
+			continue;
+		}
+		bool *units = units_of(q, j);
+
+		for (int u = 0; u < n_units(q->v->f); u++) {
+			if (units[u]) {
+				hold(q, u, held_until(j, q->b.now_ns));
+			}
+		}
+		free(units);
+	}
 }
 
 static void find_held(struct job_queue *q)
 {
 	const struct model_fabric *f = q->v->f;
-	int64_t *ends = ends_of_jobs(q);
 
 	q->held = x_new((size_t)n_units(f) + 1, sizeof(*q->held));
-	for (int p = 0; p < f->n_ports; p++) {
-		q->held[SIDE(p, 1)] = end_of_side(q->v->tx[p], f->ports[p].tx_job, ends);
-		q->held[SIDE(p, 0)] = end_of_side(q->v->rx[p], f->ports[p].rx_job, ends);
-	}
-	for (int i = 0; i < f->n_jobs; i++) {
-		for (int k = 0; k < f->jobs[i].n_hosts && f->jobs[i].device < 0; k++) {
-			int64_t *held = &q->held[2 * f->n_ports + f->jobs[i].hosts[k]];
+	hold_of_fabric(q);
+	hold_of_others(q);
+	for (int u = 0; u < n_units(f); u++) {
+		const int p = u / 2, h = u - 2 * f->n_ports;
+		const bool held = h >= 0 ? q->v->busy[h] : (u % 2 ? q->v->tx : q->v->rx)[p] != NULL;
 
-			*held = ends[i] > *held ? ends[i] : *held;
+		if (held && !q->held[u]) {
+			q->held[u] = BACKFILL_NEVER;
 		}
 	}
-	for (int h = 0; h < f->n_hosts; h++) {
-		if (q->v->busy[h] && !q->held[2 * f->n_ports + h]) {
-			q->held[2 * f->n_ports + h] = BACKFILL_NEVER;
-		}
-	}
-	free(ends);
 }
 
 /* ---- what fits ----------------------------------------------------------- */
@@ -346,28 +402,6 @@ void job_queue_drop(struct job_queue *q, int i)
 }
 
 /* ---- renewal ------------------------------------------------------------- */
-
-static bool is_of(const char *holder, const struct job *j)
-{
-	return holder && strcmp(holder, j->s.name) == 0;
-}
-
-/* That it has; the caller's. */
-static bool *units_of(struct job_queue *q, const struct job *j)
-{
-	const struct model_fabric *f = q->v->f;
-	bool *units = x_new((size_t)n_units(f) + 1, sizeof(*units));
-
-	for (int p = 0; p < f->n_ports; p++) {
-		units[SIDE(p, 1)] = is_of(q->v->tx[p], j);
-		units[SIDE(p, 0)] = is_of(q->v->rx[p], j);
-	}
-	memset(q->then.busy, 0, (size_t)f->n_hosts * sizeof(*q->then.busy));
-	job_view_mark_job(&q->then, j, j->s.nodes);
-	memcpy(units + 2 * (size_t)f->n_ports, q->then.busy,
-	       (size_t)f->n_hosts * sizeof(*units));
-	return units;
-}
 
 int job_check_longer(const struct job *j, int64_t end_ns, struct err *err)
 {

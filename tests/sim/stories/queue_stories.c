@@ -105,6 +105,8 @@ static void tell_renewed(void)
 	expect(65, "now it is not", "job renew a 80s");
 	has_error("but says how long it could be", "others were told that they run then: job a may "
 		  "be kept until 20..-..-..T..:01:1");
+	weft("job request c --duration 5s " TWO "h2,h3");
+	expect(65, "nor while a short one starts on a host of the other's", "job renew a 80s");
 	expect(0, "the same again is nothing new", "job renew a 1s");
 	expect(65, "one that waits keeps the duration of its reservation", "job renew b 90s");
 	sim_sleep(58 * SIM_S);
