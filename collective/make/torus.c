@@ -46,11 +46,29 @@ static bool is_open(const struct torus_spec *spec)
 	       (spec->lines == TORUS_LEVELS && spec->radices[0].n == 0);
 }
 
+/* What was told over all shortest paths goes over fewer where these are too many. */
+static int make_on_paths(const struct coll_make_query *q, struct torus_shape *shape,
+			 const struct torus_spec *spec, struct coll_sched **out, struct err *err)
+{
+	bool may = !q->fabric || q->fabric->routing == COLL_ROUTING_MINIMAL_SPLIT;
+	struct torus_spec fewer = *spec;
+	int rc = torus_make(shape, spec, q->kind, q->root, out, err), first = rc;
+
+	while (first == WEFT_ELIMIT && rc && may && fewer.paths < TORUS_SINGLE) {
+		fewer.paths++;
+		rc = torus_make(shape, &fewer, q->kind, q->root, out, NULL);
+	}
+	if (first && rc == 0) {
+		err_clear(err);
+	}
+	return rc ? first : 0;
+}
+
 static int make_spec(const struct coll_make_query *q, struct torus_shape *shape,
 		     const struct torus_spec *spec, struct coll_made *made, struct err *err)
 {
 	struct buf levels = { 0 };
-	int rc = torus_make(shape, spec, q->kind, q->root, &made->sched, err);
+	int rc = make_on_paths(q, shape, spec, &made->sched, err);
 
 	if (rc) {
 		return rc;

@@ -43,8 +43,10 @@ static int64_t work_so_far(const struct torus_shape *s)
 	return work;
 }
 
-/* Tries one; that it does not exist, or has no time without its schedule, is no error. */
-static int try_one(struct torus_search *k, const struct torus_spec *spec, struct err *err)
+/* Tries one; that it does not exist, or has no time without its schedule, is no error, nor that it
+ * has too many routes. */
+static int try_one(struct torus_search *k, const struct torus_spec *spec, bool *too_many,
+		   struct err *err)
 {
 	double ns;
 	int rc;
@@ -53,7 +55,8 @@ static int try_one(struct torus_search *k, const struct torus_spec *spec, struct
 		return 0;
 	}
 	rc = torus_time_below(k->shape, spec, k->kind, k->cost, k->best_ns, &ns, err);
-	if (rc == WEFT_EUNSUPPORTED || rc == WEFT_EINFEASIBLE) {
+	*too_many |= rc == WEFT_ELIMIT;
+	if (rc == WEFT_EUNSUPPORTED || rc == WEFT_EINFEASIBLE || rc == WEFT_ELIMIT) {
 		err_clear(err);
 		return 0;
 	}
@@ -64,7 +67,7 @@ static int try_one(struct torus_search *k, const struct torus_spec *spec, struct
 	return rc;
 }
 
-/* Over all paths, and over fewer, where each of them is a message. */
+/* Over all paths, and over fewer, where each of them is a message or they are too many. */
 static int try(struct torus_search *k, const struct torus_spec *spec, struct err *err)
 {
 	bool fewer = k->costs_paths && spec->lines == TORUS_LEVELS;
@@ -73,7 +76,7 @@ static int try(struct torus_search *k, const struct torus_spec *spec, struct err
 
 	for (int i = TORUS_SPLIT; i <= (fewer ? TORUS_SINGLE : TORUS_SPLIT) && rc == 0; i++) {
 		one.paths = (enum torus_paths)i;
-		rc = try_one(k, &one, err);
+		rc = try_one(k, &one, &fewer, err);
 	}
 	return rc;
 }

@@ -202,6 +202,7 @@ static int net_new(const struct torus_shape *s, int e, struct torus_net **out, s
 	*out = n;
 	n->d = s->size[e];
 	n->forwards = s->forwards;
+	n->splits = !s->fabric || s->fabric->routing == COLL_ROUTING_MINIMAL_SPLIT;
 	rc = line_digraph(s, e, &n->line, err);
 	if (rc) {
 		return rc;
@@ -243,8 +244,10 @@ int torus_nets(struct torus_shape *s, int *periods, struct err *err)
 
 /* ---- routes ---- */
 
-/* Distances to a node, which are -1 where it cannot be reached from, and numbers of shortest paths:
- * all that lead to a node are counted before it is taken from the queue. */
+#define MANY (COLL_MAX_ARC_ROUTES + 1)
+
+/* Distances to a node, which are -1 where it cannot be reached from, and numbers of shortest paths,
+ * up to MANY: all that lead to a node are counted before it is taken from the queue. */
 static void measure_to(struct torus_net *n, int to)
 {
 	int end = 0;
@@ -269,6 +272,7 @@ static void measure_to(struct torus_net *n, int to)
 				n->queue[end++] = u;
 			}
 			n->paths[u] += n->dist[u] == n->dist[v] + 1 ? n->paths[v] : 0;
+			n->paths[u] = n->paths[u] > MANY ? MANY : n->paths[u];
 		}
 	}
 }
@@ -342,6 +346,10 @@ static int add_route(struct torus_net *n, int from, int to, int k, struct err *e
 		return err_set(err, WEFT_EINFEASIBLE, "no path on a line from coordinate %d to %d",
 			       from, to);
 	}
+	if (k == NET_ALL && n->splits && n->paths[from] == MANY) {
+		return err_set(err, WEFT_ELIMIT, "more than %d routes from coordinate %d to %d",
+			       COLL_MAX_ARC_ROUTES, from, to);
+	}
 	while (n->queue[end] != from) {
 		end++;
 	}
@@ -376,10 +384,10 @@ int torus_net_route(struct torus_net *n, int from, int to, int k, const struct t
 	int32_t *number = number_of(n, from, to, k);
 	int rc = *number > 0 ? 0 : add_route(n, from, to, k, err);
 
+	n->work += *number > 0 ? 0 : topo_m(n->line);
 	if (rc) {
 		return rc;
 	}
-	n->work += *number > 0 ? 0 : topo_m(n->line);
 	*number = *number > 0 ? *number : (int32_t)n->routes.n;
 	*out = &n->routes.v[*number - 1];
 	n->work += (*out)->n;

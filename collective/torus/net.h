@@ -31,6 +31,7 @@ struct torus_net {
 	int32_t *single;	/* likewise over one path, and over parallel ones: paths * d * d
 				 * more; NULL: none yet */
 	bool has_choice;	/* arcs of the same ends */
+	bool splits;		/* NET_ALL is minimal-split, which has so many routes at most */
 	int32_t *message;	/* likewise, of the step at hand; scratch */
 	int64_t work;		/* arcs and hops that were looked at so far */
 	VEC(struct torus_route) routes;
@@ -56,7 +57,8 @@ void torus_net_free(struct torus_net *n);
 void torus_net_classes(struct torus_net *n, int period);
 /* The route, kept; paths: NET_ALL, NET_PARALLEL (COLL_ROUTING_MINIMAL_PARALLEL), or over one, at
  * every node the arc of that number that leads on, counted round (MINIMAL_SINGLE).
- * WEFT_EINFEASIBLE where there is none, WEFT_EUNSUPPORTED through terminals that do not forward.
+ * WEFT_EINFEASIBLE where there is none, WEFT_EUNSUPPORTED through terminals that do not forward,
+ * WEFT_ELIMIT: minimal-split has more than COLL_MAX_ARC_ROUTES.
  * O(arcs) the first time. */
 int torus_net_route(struct torus_net *n, int from, int to, int paths,
 		    const struct torus_route **out, struct err *err);

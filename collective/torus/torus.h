@@ -65,8 +65,8 @@ struct torus_spec {
 	enum torus_lines lines;
 	int rounds;	/* of reduce-scatter, before exchanges; below 0: all, and no exchange */
 	bool one_port;	/* a single collective */
-	enum torus_paths paths;	/* of levels: all shortest ones (minimal-split), one, or as many
-				 * as links lead on (minimal-parallel, minimal-single) */
+	enum torus_paths paths;	/* all shortest ones (minimal-split), as many as links lead on
+				 * (minimal-parallel), or one (minimal-single) */
 	bool in_step;	/* all collectives begin a level together: those that are done wait */
 	struct torus_radices radices[COLL_MAX_DIGITS];	/* of TORUS_LEVELS, by dimension */
 };
@@ -100,8 +100,8 @@ int torus_make(struct torus_shape *s, const struct torus_spec *spec, enum coll_k
 /*
  * What coll_time says of that schedule, but for rounding, without making it: by what a line puts on
  * its arcs in every step, as all lines of a dimension are alike. WEFT_EUNSUPPORTED where nodes of a
- * line send unlike parts (Swing on odd sizes, folds) or the algorithm does not exist. O(steps x
- * moves of a line).
+ * line send unlike parts (Swing on odd sizes, folds) or the algorithm does not exist;
+ * WEFT_ELIMIT where all shortest paths are too many. O(steps x moves of a line).
  */
 int torus_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
 	       const struct coll_cost *cost, double *time_ns, struct err *err);

@@ -53,6 +53,15 @@ bound() {
 [[ $(bound) == '[56116,false]' && $(bound --forward yes) == '[28738,true]' ]]
 tap "what others could do is another bound"
 
+# 1,287 shortest paths lead from 0 to 88: fewer are taken, by name and by "auto", also without a cost.
+many() {
+	weft schedule make -t 'C(256,{1,16})' --alpha 1500ns --hop 400ns --bandwidth 400Gbps --size 32B \
+		--format json "$@" 2>"$T/err" | jq -c '[.algorithm, .time_ns]'
+}
+[[ $(many -c allreduce -a mixed-radix) == '["mixed-radix",8811]' &&
+	$(many -c allgather) == '["mixed-radix",7506]' ]]
+tap "too many shortest paths"
+
 found() {
 	weft topology find -n 16 -d 4 --alpha 10us --bandwidth 400Gbps --size 1KiB --format json "$@" |
 		jq -c '[.forward, .best_steps, .best_algorithm]'
