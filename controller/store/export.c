@@ -131,8 +131,8 @@ static int copy_pages(struct store *s, sqlite3 *from, struct err *err)
 	return 0;
 }
 
-/* A store in memory with what the file at path holds; *format is that of the file. */
-static int open_copy(struct store *s, const char *path, int64_t *format, struct err *err)
+/* A store in memory with what the file at path holds. */
+static int open_copy(struct store *s, const char *path, struct err *err)
 {
 	sqlite3 *from = NULL;
 	int rc;
@@ -146,8 +146,7 @@ static int open_copy(struct store *s, const char *path, int64_t *format, struct 
 	}
 	sqlite3_close(from);
 	if (rc || (rc = store_check_pages(s, err)) ||
-	    (rc = db_number(s, err, format, "PRAGMA user_version", "")) ||
-	    (rc = store_migrate(s, err))) {
+	    (rc = store_bring_up(s, err))) {
 		return rc;
 	}
 	return db_run(s, err, "PRAGMA foreign_keys = ON", "");
@@ -156,9 +155,9 @@ static int open_copy(struct store *s, const char *path, int64_t *format, struct 
 int store_check(const char *path, struct store_check *out, struct err *err)
 {
 	struct store s = { .path = (char *)path, .lock_fd = -1, .audit_bytes = -1 };
-	int rc = open_copy(&s, path, &out->format, err);
+	int rc = open_copy(&s, path, err);
 
-	if (rc == 0 && out->format == STORE_VERSION) {
+	if (rc == 0) {
 		rc = store_content_check(&s, err);
 	}
 	out->transactions = s.written;
@@ -170,8 +169,7 @@ int store_export(const char *path, const struct store_export *what, struct buf *
 		 struct err *err)
 {
 	struct store s = { .path = (char *)path, .lock_fd = -1, .audit_bytes = -1 };
-	int64_t format;
-	int rc = open_copy(&s, path, &format, err);
+	int rc = open_copy(&s, path, err);
 
 	if (rc == 0) {
 		rc = leave_out(&s, what, err);

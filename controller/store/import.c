@@ -20,6 +20,7 @@
 #include "controller/store/private.h"
 #include "lib/base/buf.h"
 #include "lib/base/file.h"
+#include "lib/conf/conf.h"
 
 #define KEPT_MAX 1000	/* stores that were replaced, beside one */
 #define COUNT_MAX (INT64_C(1) << 62)
@@ -293,7 +294,31 @@ static int check_none(struct store_text *r, const char *sql, const char *what, s
 	return rc;
 }
 
-/* Every text of a fabric is what its hash says. */
+/* A conf_value_fn: there is none. */
+static int has_password(const char *value, struct buf *out, void *arg, struct err *err)
+{
+	(void)value;
+	(void)out;
+	(void)arg;
+	err_set(err, WEFT_EINVAL, "a password stands in a fabric");
+	err_hint(err, "apply the fabric with password_file to the weft that exported it, first");
+	return WEFT_EINVAL;
+}
+
+static int check_secrets(struct store_text *r, const struct model_config *config, struct err *err)
+{
+	struct buf text = { 0 };
+	int n = 0;
+
+	if (memmem(config->text, config->len, "password", strlen("password"))) {
+		n = conf_rename(config->text, config->len, "password", "password", has_password,
+				NULL, &text, err);
+	}
+	buf_fini(&text);
+	return n < 0 ? err_wrap(err, "%s: configurations", r->name) : 0;
+}
+
+/* Every text of a fabric is what its hash says, and has no password. */
 static int check_configs(struct store_text *r, struct err *err)
 {
 	sqlite3_stmt *st;
@@ -306,9 +331,9 @@ static int check_configs(struct store_text *r, struct err *err)
 		model_config_init(&config, "", sqlite3_column_text(st, 1),
 				  (size_t)sqlite3_column_bytes(st, 1));
 		model_config_hash(&config, hash);
+		rc = check_secrets(r, &config, err);
 		model_config_fini(&config);
-		rc = 0;
-		if (strcmp(hash, (const char *)sqlite3_column_text(st, 0)) != 0) {
+		if (rc == 0 && strcmp(hash, (const char *)sqlite3_column_text(st, 0)) != 0) {
 			rc = refuse(r, err, "configurations", "a text is not what its hash says");
 		}
 	}
@@ -459,9 +484,6 @@ static int fill(struct store_text *r, int64_t fence, struct err *err)
 	}
 	if (rc == 0) {
 		rc = check_all(r, err);
-	}
-	if (rc == 0) {
-		rc = store_move_passwords(r->s, err);
 	}
 	if (rc == 0) {
 		rc = db_run(r->s, err, "UPDATE state SET fence = max(fence, ?)", "i", fence);

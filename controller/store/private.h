@@ -227,26 +227,13 @@ int store_works_read(struct store *s, struct store_journal *j, struct err *err);
 int store_wait_for_others(void *store, int tries);
 /* Reads where the store is. */
 int store_replica_begin(struct store *s, struct err *err);
-/* The tables. tables.c */
-extern const char *const store_migrations[STORE_VERSION];
+/* What makes the tables of the oldest format, and of each the next. tables.c */
+extern const char *const store_formats[STORE_VERSION - STORE_OLDEST + 1];
 /* For rows of single circuits and steps: temporary tables by the names of the views, and what
  * makes of them the values that are kept, and drops them. */
 extern const char store_row_tables[], store_pack_rows[];
-/* Brings the file to STORE_VERSION, or refuses it. migrate.c */
-int store_migrate(struct store *s, struct err *err);
-/* Calls fn, which may replace it, with every configuration in the order of hashes. migrate.c */
-typedef int (*store_config_fn)(struct store *s, const char *hash,
-			       const struct model_config *config, struct err *err);
-int store_each_config(struct store *s, store_config_fn fn, struct err *err);
-/* Puts another text in the place of that of this hash (within a transaction). migrate.c */
-int store_replace_config(struct store *s, const char *hash, const char *text, size_t len,
-			 struct err *err);
-/* Before that, and not within a transaction: pages that were freed hold nothing any more, where
- * there may be passwords. O(size of the file). */
-int store_forget_freed(struct store *s, struct err *err);
-/* Moves the passwords in configurations to files beside the store (within a transaction).
- * WEFT_EINVAL for a store without a lock, where there is one. secrets.c */
-int store_move_passwords(struct store *s, struct err *err);
+/* Brings the file to STORE_VERSION, or refuses it. format.c */
+int store_bring_up(struct store *s, struct err *err);
 #define STORE_NEWER_HINT "use the newer weft, or \"weft store export\" by it and " \
 	"\"weft store import\" here"
 

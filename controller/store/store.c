@@ -131,7 +131,7 @@ static int open_as(const char *path, enum store_kind kind, struct store **out, s
 		[STORE_REPLICA] = { &store_replica_part, store_replica_begin },
 	};
 	int (*const stages[])(struct store *, struct err *) = {
-		create_file, take_lock, open_db, store_migrate, set_modes,
+		create_file, take_lock, open_db, store_bring_up, set_modes,
 		store_check_pages, store_content_check, store_content_watch,
 		kinds[kind].last_stage,
 	};

@@ -28,6 +28,7 @@
 #include "lib/base/err.h"
 
 #define STORE_VERSION 25		/* of the file format (user_version) */
+#define STORE_OLDEST 25		/* that is read */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_COMMAND_MAX 16384	/* a map of many circuits in one */
@@ -149,9 +150,9 @@ struct store_export {
 };
 
 /*
- * Appends the store at path as text (docs/store.md) to out; it may be open in a weftd, and
- * of an older format. The same store gives the same bytes. WEFT_ENOTFOUND;
- * WEFT_EUNSUPPORTED: a newer weft wrote it. O(size of the file), in memory.
+ * Appends the store at path as text (docs/store.md) to out; it may be open in a weftd.
+ * The same store gives the same bytes. WEFT_ENOTFOUND;
+ * WEFT_EUNSUPPORTED: of a format that is not known. O(size of the file), in memory.
  */
 struct buf;
 int store_export(const char *path, const struct store_export *what, struct buf *out,
@@ -176,13 +177,12 @@ int store_import(const char *path, const char *name, const char *text, size_t le
 
 /* What a file was found to hold. */
 struct store_check {
-	int64_t format;		/* of the file */
-	int64_t transactions;	/* that it has taken; 0: of a format that did not count them */
+	int64_t transactions;	/* that it has taken */
 };
 
 /*
  * Whether the store at path holds what was written, as it is checked at each start; it may be
- * open in a weftd. Of formats before 20 only the pages can be. WEFT_EINVAL: it is damaged;
+ * open in a weftd. WEFT_EINVAL: it is damaged;
  * else as store_export. O(size of the file), in memory.
  */
 int store_check(const char *path, struct store_check *out, struct err *err);

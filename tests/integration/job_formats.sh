@@ -74,29 +74,4 @@ for form in flow json ended unended; do
 	tap "$form: no job is left"
 	stop weftd
 done
-
-# What weft wrote while jobs were text behind the operator's: the job that ran
-# still does, the one that waited starts when it has room.
-STATE=$T/state.old
-mkdir -p "$STATE"
-sed 's/driver:.* }/driver: sim }/' "$T/block.yaml" >"$T/old.yaml"
-sqlite3 "$STATE/weft.db" <"$TOP/tests/data/store_v12.sql" >"$T/sql" 2>&1
-daemon || exit 1
-[[ $(nodes a) == "running h0,h1,h2" ]]
-tap "a job in an older state still runs"
-[[ $(nodes b) == "queued " ]]
-tap "and the one behind it waits"
-[[ $(weft status --format json | jq -r .config_sha256) == \
-	"$(sha256sum "$T/old.yaml" | cut -d ' ' -f 1)" ]]
-tap "the configuration is the operator's text"
-expect 0 "which is applied again" weft apply -f "$T/old.yaml"
-[[ $(nodes a) == "running h0,h1,h2" ]]
-tap "beside the job"
-expect 0 "the job is given back" weft job release a
-b_runs() {
-	[[ $(nodes b) == "running h0,h1" ]]
-}
-wait_for 20 b_runs
-tap "and the one that waited starts"
-expect 0 "a rollback" weft rollback
 finish

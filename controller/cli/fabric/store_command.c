@@ -82,7 +82,7 @@ int cmd_store_check(struct cli *c, struct err *err)
 	}
 	o = out_new(c->format);
 	out_str(o, "store", path);
-	out_int(o, "format", found.format);
+	out_int(o, "format", STORE_VERSION);
 	out_int(o, "transactions", found.transactions);
 	return cli_print(o, err);
 }

@@ -338,11 +338,49 @@ static void every_column_is_known(void **state)
 	place_remove(&p);
 }
 
+/* No text of a fabric has one, whoever wrote it. */
+static void passwords_are_refused(void **state)
+{
+	static const char *const keys[] = { "password", "password_file" };
+	struct err err = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct store_journal j = journal_of(1, -1, 7);
+		struct store_import done;
+		struct place p, to;
+		char fabric[128];
+		struct store *s;
+		struct buf text;
+
+		place_make(&p);
+		place_make(&to);
+		snprintf(fabric, sizeof(fabric), "weft: 1 # password: x\nswitches:\n"
+			 "  - { name: a, options: { %s: Zq7xK } }\n", keys[i]);
+		s = must_open(&p);
+		assert_int_equal(begin(s, &j, fabric, &err), 0);
+		store_journal_fini(&j);
+		store_free(s);
+		text = exported(p.path);
+		assert_int_equal(store_import(to.path, "t", text.data, text.len, false, &done,
+					      &err), i ? 0 : WEFT_EINVAL);
+		if (i == 0) {
+			assert_string_equal(err.msg,
+					    "t: configurations: a password stands in a fabric");
+			assert_int_equal(access(to.path, F_OK), -1);
+		}
+		buf_fini(&text);
+		place_remove(&p);
+		place_remove(&to);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_bytes_again),
 		cmocka_unit_test(a_store_that_is_there_is_kept),
+		cmocka_unit_test(passwords_are_refused),
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(newer_fields_are_left_out),
 		cmocka_unit_test(a_writer_goes_on),

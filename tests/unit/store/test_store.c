@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "common.h"
+#include "controller/store/private.h"
 #include "fault_vfs.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -641,16 +642,6 @@ static void test_external_changes_are_bounded(void **state)
 
 /* ---- files that are not right -------------------------------------------- */
 
-#define WITHOUT_V20 "ALTER TABLE change DROP COLUMN topologies;" \
-	"ALTER TABLE change DROP COLUMN empties;" \
-	"ALTER TABLE job DROP COLUMN told_ns; ALTER TABLE job DROP COLUMN preempt_ns;" \
-	"ALTER TABLE observed_map DROP COLUMN ages;" \
-	"ALTER TABLE change_job DROP COLUMN ports;" \
-	"ALTER TABLE change_job DROP COLUMN circuits;" \
-	"DROP TABLE content; ALTER TABLE replica DROP COLUMN published;"
-/* Before what another program changes: it is counted as it is then. */
-#define AS_WRITTEN WITHOUT_V20 "PRAGMA user_version = 19;"
-
 static void sql(const struct place *p, const char *text)
 {
 	sqlite3 *db;
@@ -658,6 +649,18 @@ static void sql(const struct place *p, const char *text)
 	assert_int_equal(sqlite3_open(p->path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
+}
+
+/* As if weft had done it: what the store counts is right afterwards. */
+static void sql_counted(const struct place *p, const char *text)
+{
+	struct store s = { .path = (char *)p->path, .lock_fd = -1 };
+
+	sql(p, text);
+	assert_int_equal(sqlite3_open(p->path, &s.db), SQLITE_OK);
+	OK(store_content_count(&s, &err));
+	OK(store_content_commit(&s, &err));
+	db_close(&s);
 }
 
 static void refused(const struct place *p, int code, const char *words)
@@ -715,53 +718,13 @@ static void test_gains(void **state)
 	assert_int_equal(v[1].before_ns, 5);
 	store_gains_free(v, n);
 	store_free(s);
-	sql(*state, AS_WRITTEN "PRAGMA foreign_keys = ON; DELETE FROM change WHERE id = 1");
+	sql_counted(*state, "PRAGMA foreign_keys = ON; DELETE FROM change WHERE id = 1");
 	s = must_open(*state);
-	OK(store_topologies(s, 0, &text, &err));
-	assert_string_equal(text, "");	/* an older store knows none */
-	free(text);
 	OK(store_gains(s, 1, 2, &v, &n, &err));
 	assert_int_equal(n, 1);
 	store_gains_free(v, n);
 	store_free(s);
 }
-
-/* Takes back what formats 3 to 25 have added; the list of ops that a journal
- * may hold stays the longer one. */
-#define AS_TABLE(view) "CREATE TABLE was AS SELECT * FROM " view "; DROP VIEW " view ";" \
-	"ALTER TABLE was RENAME TO " view ";"
-#define WITHOUT_V17 WITHOUT_V20 "ALTER TABLE replica DROP COLUMN digest;" \
-	AS_TABLE("journal_step") AS_TABLE("intent_circuit") \
-	AS_TABLE("observed_circuit") "DROP TABLE observed_map;" \
-	"ALTER TABLE journal_device DROP COLUMN steps;" \
-	"ALTER TABLE journal_device DROP COLUMN states;" \
-	"ALTER TABLE journal_device DROP COLUMN notes;" \
-	"ALTER TABLE intent_device DROP COLUMN circuits;"
-#define WITHOUT_V12 WITHOUT_V17 "DROP TABLE replica; ALTER TABLE lease DROP COLUMN since_ns;" \
-	"DROP TABLE change_gain; DROP TABLE change_job;" \
-	"ALTER TABLE change DROP COLUMN arguments;" \
-	"ALTER TABLE external_change RENAME TO foreign_change;" \
-	"ALTER TABLE drain RENAME TO hold;" \
-	"ALTER TABLE change RENAME COLUMN downtime_source TO downtime_source;"
-#define WITHOUT_V10 WITHOUT_V12 "DROP TABLE foreign_change; DROP TABLE timing;" \
-	"ALTER TABLE journal_step DROP COLUMN proof;" \
-	"ALTER TABLE intent_circuit DROP COLUMN proof;" \
-	"ALTER TABLE change DROP COLUMN expected_down_ns;" \
-	"ALTER TABLE change DROP COLUMN down_ns;" \
-	"ALTER TABLE change DROP COLUMN downtime_source;"
-#define WITHOUT_V9 WITHOUT_V10 "DROP TABLE circuit_loss; DROP TABLE lease;"
-#define WITHOUT_V7 WITHOUT_V9 "DROP TABLE repair;" \
-	"ALTER TABLE change DROP COLUMN trace;"
-
-#define WITHOUT_V6 WITHOUT_V7 \
-	"ALTER TABLE job DROP COLUMN repairs;" \
-	"ALTER TABLE job DROP COLUMN repair_ns;"
-
-#define WITHOUT_V3 WITHOUT_V7 \
-	"DROP TABLE hold; DROP TABLE job; DROP TABLE confirm; DROP INDEX change_request;" \
-	"ALTER TABLE change DROP COLUMN request;" \
-	"ALTER TABLE change DROP COLUMN confirm_within_ns;" \
-	"ALTER TABLE change DROP COLUMN proof;"
 
 /* Two that share a store: whoever has led before writes nothing more. */
 static void test_lease(void **state)
@@ -817,88 +780,27 @@ static void test_lease(void **state)
 	store_journal_fini(&j);
 }
 
-/* A change that is open keeps its journal, and takes what is dead with it. */
-static void test_format_5(void **state)
+/* What a change leaves alone, dead as it is, stays in the intent. */
+static void test_left_alone(void **state)
 {
 	struct store *s = must_open(*state);
-	struct store_journal j = journal_of(1, -1, 7), *v;
-	struct store_light before, after;
-	int n;
+	struct store_light l[2];
 
-	OK(begin(s, &j, "aa", &err));
-	store_free(s);
-	sql(*state, WITHOUT_V6 "PRAGMA user_version = 5");
-	s = must_open(*state);
-	OK(store_open_changes(s, &v, &n, &err));
-	assert_int_equal(n, 1);
-	assert_int_equal(v[0].n_works, j.n_works);
-	for (int i = 0; i < j.n_works; i++) {
-		assert_int_equal(v[0].works[i].n_steps, j.works[i].n_steps);
+	for (int k = 0; k < 2; k++) {
+		struct store_journal j = journal_of(1, -1, 7);
+		struct store_step *last = &j.works[0].steps[j.works[0].n_steps - 1];
+
+		assert_int_equal(last->op, STORE_KEEP);
+		last->op = k ? STORE_LEAVE : STORE_KEEP;
+		OK(begin(s, &j, k ? "bb" : "aa", &err));
+		OK(store_commit(s, k + 1, "done", 3, &err));
+		OK(store_intent(s, j.works[0].device, &l[k], &err));
+		store_journal_fini(&j);
 	}
-	store_journals_free(v, n);
-	OK(store_commit(s, 1, "done", 3, &err));
-	OK(store_intent(s, j.works[0].device, &before, &err));
-	store_journal_fini(&j);
-	j = journal_of(1, -1, 7);
-	for (int i = 0; i < j.works[0].n_steps; i++) {
-		if (j.works[0].steps[i].op == STORE_KEEP) {
-			j.works[0].steps[i].op = STORE_LEAVE;
-		}
-	}
-	OK(begin(s, &j, "bb", &err));
-	OK(store_commit(s, 2, "done", 3, &err));
-	OK(store_intent(s, j.works[0].device, &after, &err));
-	assert_int_equal(after.n_xcs, before.n_xcs);
-	store_light_fini(&before);
-	store_light_fini(&after);
-	store_journal_fini(&j);
+	assert_int_equal(l[0].n_xcs, l[1].n_xcs);
+	store_light_fini(&l[0]);
+	store_light_fini(&l[1]);
 	store_free(s);
-}
-
-/* Rows of single steps and circuits become lists by device, and lose nothing. */
-static void test_format_16(void **state)
-{
-	struct store *s = must_open(*state);
-	struct store_journal j = journal_of(1, -1, 7), *v;
-	struct optics_xc map[] = { { 0, 3 }, { 2, 1 } };
-	struct store_observed o = { .device = "sw", .read_at_ns = 5, .n_xcs = 2, .xcs = map };
-	struct store_light l;
-	int n;
-
-	j.works[0].steps[1].proof = 6;
-	OK(begin(s, &j, "aa", &err));
-	OK(store_commit_proven(s, &j, "done", 3, &err));
-	OK(begin(s, &j, "aa", &err));
-	j.works[0].steps[0].state = STORE_DENIED;
-	store_set_note(&j.works[0].steps[0], "it said \"no\"");
-	OK(store_mark(s, &j, 0, &err));
-	OK(store_observed_put(s, &o, 1, &err));
-	store_free(s);
-	sql(*state, WITHOUT_V17 "PRAGMA user_version = 16");
-	s = must_open(*state);
-	OK(store_open_changes(s, &v, &n, &err));
-	assert_int_equal(n, 1);
-	assert_int_equal(v[0].n_works, j.n_works);
-	for (int i = 0; i < j.works[0].n_steps; i++) {
-		const struct store_step *a = &v[0].works[0].steps[i], *b = &j.works[0].steps[i];
-
-		assert_int_equal(a->op, b->op);
-		assert_int_equal(a->state, b->state);
-		assert_string_equal(a->note ? a->note : "", b->note ? b->note : "");
-		assert_int_equal(optics_xc_cmp(&a->xc, &b->xc), 0);
-	}
-	store_journals_free(v, n);
-	OK(store_intent(s, "sw", &l, &err));
-	assert_int_equal(l.n_xcs, 2);
-	assert_int_equal(l.proofs[0], 6);
-	assert_int_equal(optics_xc_cmp(&l.xcs[0], &j.works[0].steps[1].xc), 0);
-	store_light_fini(&l);
-	OK(store_observed_get(s, "sw", &o, &err));
-	assert_int_equal(o.n_xcs, 2);
-	assert_memory_equal(o.xcs, map, sizeof(map));
-	store_observed_fini(&o);
-	store_free(s);
-	store_journal_fini(&j);
 }
 
 /* A list that weft did not write is damage, and no circuit of it is taken. */
@@ -930,90 +832,6 @@ static void test_damaged_lists(void **state)
 	store_free(s);
 }
 
-/* Jobs were text behind the operator's: the applied change has them, and the
- * texts are the operator's. An open change keeps its own. */
-static void test_format_12(void **state)
-{
-	struct store_config c;
-	struct store *s;
-	char *dump;
-	size_t len;
-
-	OK(file_read("tests/data/store_v12.sql", 1 << 20, &dump, &len, &err));
-	sql(*state, dump);
-	free(dump);
-	sql(*state, "INSERT INTO change SELECT 3, 3, started_ns, NULL, who, comment, config_name, "
-		    "config, 'interrupted', 0, '', NULL, '', 0, 0, '', 0, 0, 0 FROM change "
-		    "WHERE id = 2");
-	s = must_open(*state);
-	for (int64_t id = 1; id <= 3; id++) {
-		OK(store_change_config(s, id, &c, &err));
-		assert_non_null(strstr(c.config.text, "fabric: shared"));
-		assert_null(strstr(c.config.text, "requests"));
-		assert_int_equal(c.config.text[c.config.len - 1], '\n');
-		assert_int_equal(c.config.n_requests, id > 1);
-		store_config_fini(&c);
-	}
-	OK(store_config(s, &c, &err));
-	assert_int_equal(c.change, 2);
-	assert_string_equal(c.config.requests[0].name, "a");
-	assert_string_equal(c.config.requests[0].nodes, "h0 h1 h2");
-	assert_string_equal(c.config.requests[0].collective, "allreduce");
-	assert_string_equal(c.config.requests[0].topology, "C(3,{1})");
-	assert_string_equal(c.config.requests[0].ring, "");
-	assert_int_equal(c.config.requests[0].size_bytes, 1000001);
-	assert_int_equal(c.config.requests[0].channels, 0);
-	store_config_fini(&c);
-	/* When it is over its jobs go, and those of the applied one stay. */
-	OK(store_end(s, 3, STORE_ABORTED, "", &err));
-	OK(store_change_config(s, 3, &c, &err));
-	assert_int_equal(c.config.n_requests, 0);
-	store_config_fini(&c);
-	OK(store_config(s, &c, &err));
-	assert_int_equal(c.config.n_requests, 1);
-	store_config_fini(&c);
-	store_free(s);
-}
-
-/* A text that only quotes the mark, and a job that cannot be read. */
-static void test_format_12_damaged(void **state)
-{
-	char *dump;
-	size_t len;
-
-	OK(file_read("tests/data/store_v12.sql", 1 << 20, &dump, &len, &err));
-	sql(*state, dump);
-	free(dump);
-	sql(*state, "UPDATE config SET text = CAST('# Jobs requested of weftd, which writes this "
-		    "part.' || char(10) || 'requests:' || char(10) || '- { name: a }' AS BLOB)");
-	refused(*state, WEFT_EINVAL, "key 'collective' is missing");
-}
-
-static void test_format_2(void **state)
-{
-	struct store *s = must_open(*state);
-	struct store_journal j = journal_of(1, -1, 7);
-	struct store_change *v;
-	struct store_confirm c;
-	int n;
-
-	OK(begin(s, &j, "aa", &err));
-	OK(store_commit(s, 1, "done", 3, &err));
-	store_free(s);
-	sql(*state, WITHOUT_V3 "PRAGMA user_version = 2");
-	s = must_open(*state);
-	OK(store_history(s, 0, 10, &v, &n, &err));
-	assert_int_equal(n, 1);
-	assert_string_equal(v[0].order.request_id, "");
-	assert_string_equal(v[0].summary, "done");
-	store_history_free(v, n);
-	OK(store_confirming(s, &c, &err));
-	assert_int_equal(c.change, 0);
-	store_journal_fini(&j);
-	store_free(s);
-}
-
-/* Begins and commits a change that is to be confirmed. */
 static void commit_waiting(struct store *s, int64_t id, const char *request,
 			   int64_t within_ns)
 {
@@ -1191,7 +1009,7 @@ static void test_jobs_are_bounded(void **state)
 
 	OK(put_job(s, &first));
 	store_free(s);
-	sql(*state, AS_WRITTEN "WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL "
+	sql_counted(*state, "WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL "
 		    "SELECT i + 1 FROM c WHERE i < 1005) "
 		    "INSERT INTO job (name, who, request, spec, state) "
 		    "SELECT 'j', '', '', '', "
@@ -1237,48 +1055,15 @@ static void test_newer_format(void **state)
 	refused(*state, WEFT_EUNSUPPORTED, "format 99");
 }
 
-/* Version 1 kept one program a ring, nine bytes a setting. The circuits stay,
- * and rings count as dark. */
+/* And is as it was. */
 static void test_older_format(void **state)
 {
-	struct place *p = *state;
-	struct store *s = must_open(p);
-	struct store_journal j = journal_of(3, -1, 7);
-	struct store_light l;
-
-	OK(begin(s, &j, "aa", &err));
-	OK(store_commit(s, 1, "", 3, &err));
-	store_journal_fini(&j);
-	store_free(s);
-	sql(p, WITHOUT_V3
-	    "UPDATE intent_device SET program = NULL;"
-	    "DROP TABLE program;"
-	    "CREATE TABLE program ("
-	    "  digest BLOB PRIMARY KEY CHECK (length(digest) = 32),"
-	    "  steps INTEGER NOT NULL,"
-	    "  settings INTEGER NOT NULL,"
-	    "  data BLOB NOT NULL CHECK (length(data) = settings * 9)"
-	    ") STRICT;"
-	    "INSERT INTO program VALUES (zeroblob(32), 1, 1, zeroblob(9));"
-	    "UPDATE intent_device SET program = zeroblob(32) "
-	    "WHERE device = 'ring';"
-	    "PRAGMA user_version = 1");
-	s = must_open(p);
-	OK(store_intent(s, "sw", &l, &err));
-	assert_int_equal(l.n_xcs, 4);
-	store_light_fini(&l);
-	OK(store_intent(s, "ring", &l, &err));
-	assert_false(l.has_program);
-	store_light_fini(&l);
-	/* And it takes programs of today. */
-	j = journal_of(3, -1, 7);
-	OK(begin(s, &j, "bb", &err));
-	OK(store_commit(s, 2, "", 3, &err));
-	store_journal_fini(&j);
-	OK(store_intent(s, "ring", &l, &err));
-	assert_true(l.has_program);
-	store_light_fini(&l);
-	store_free(s);
+	store_free(must_open(*state));
+	sql(*state, "PRAGMA user_version = 24");
+	refused(*state, WEFT_EUNSUPPORTED, "format 24, this weft reads 25");
+	assert_non_null(strstr(err.hint, "weft store export"));
+	sql(*state, "PRAGMA user_version = 25");
+	store_free(must_open(*state));
 }
 
 static void test_not_a_store(void **state)
@@ -1430,7 +1215,7 @@ static void test_damaged_program(void **state)
 	OK(store_commit(s, 1, "", 3, &err));
 	store_journal_fini(&j);
 	store_free(s);
-	sql(p, AS_WRITTEN "UPDATE program SET data = zeroblob(length(data))");
+	sql_counted(p, "UPDATE program SET data = zeroblob(length(data))");
 	s = must_open(p);
 	assert_int_equal(store_intent(s, "ring", &l, &err), WEFT_EINVAL);
 	assert_non_null(strstr(err.msg, "damaged"));
@@ -1453,7 +1238,7 @@ static void test_damaged_config(void **state)
 	store_free(s);
 	sql(p, "UPDATE config SET text = CAST('rate: 900Gbps' AS BLOB)");
 	refused(p, WEFT_EINVAL, "does not hold what was written");
-	sql(p, AS_WRITTEN);
+	sql_counted(p, "");
 	s = must_open(p);
 	assert_int_equal(store_config(s, &c, &err), WEFT_EINVAL);
 	assert_non_null(strstr(err.msg, "a configuration is not what its hash says"));
@@ -1503,10 +1288,9 @@ int main(void)
 		T(test_jobs), T(test_holds), T(test_emptied), T(test_repairs), T(test_proofs),
 		T(test_gains),
 		T(test_timings), T(test_jobs_are_bounded),
-		T(test_format_2), T(test_format_5), T(test_lease), T(test_confirm),
+		T(test_left_alone), T(test_lease), T(test_confirm),
 		T(test_request_ids),
-		T(test_format_12), T(test_format_12_damaged),
-		T(test_format_16), T(test_damaged_lists),
+		T(test_damaged_lists),
 		T(test_newer_format), T(test_not_a_store),
 		T(test_not_a_database), T(test_damaged_pages),
 		T(test_flipped_bits),
