@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All-reduce in as many steps as the digraph is wide, with sums that are merged on their way.
+ * All-reduces whose sums are merged on their way: in as many steps as the digraph is wide, or in
+ * some more for less T_B.
  *
- * Every rank's vector goes to all others down a tree of shortest paths. What comes to a rank in a
- * step from several others and goes on from there down equal subtrees is added up before: one
- * vector a subtree. So trees should agree: where a rank has several before it on shortest paths,
- * it takes the same one for all roots, the first by an order of arcs that is the same everywhere.
- * A few such orders are tried, and the one of least T_B is kept: on meshes one is dimension order,
- * and a link carries one vector a step.
+ * Each vector is cut into pieces, one a colour of nodes (owners.c). What every rank contributes to
+ * a piece goes to all nodes of its colour, the owners; then the others get copies of the sum from
+ * near ones. With a single colour all are owners, and there are no copies; with as many as
+ * nodes it would be a reduce-scatter and an all-gather; in between T_B is a fraction of the first
+ * for a step or two.
+ *
+ * What is known of a contribution at a node is for which owners it is. All that comes to a node in
+ * a step for the same ones is kept as one sum (a state), and goes on as one message an arc. Which
+ * arc an owner is reached over depends only on the node, and the steps that are left:
+ *
+ *   early   over the first arc by some order that is on a shortest path. Each contribution goes
+ *           down a tree so, and is added wherever it comes by. Some orders are tried: by one of
+ *           them trees agree, on meshes by that of dimensions;
+ *   walks   over walks of as many arcs as there are steps, and as few arcs out of a node as cover
+ *           the owners: on generalized Kautz graphs all states of a step are alike. What a rank
+ *           contributes comes back to it, so what passes by is kept apart from the rank's own.
  *
  * All shards move alike. Parallel arcs share what goes to the next rank by their capacities.
  */
@@ -15,408 +26,734 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/make/merged.h"
 #include "collective/make/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/map.h"
 #include "lib/base/number/rat.h"
+#include "lib/base/number/rng.h"
 
 #define MAX_NODES 2896	/* so that tables by two of them stay small; <= COLL_MAX_MERGED */
 #define MAX_SPLIT 5040	/* chunks */
+#define MAX_ROWS (INT64_C(1) << 23)
+#define MAX_WORK (INT64_C(1) << 27)	/* looks at a node, for other plans than the first */
+#define OWN (-1)
 #define ORDERS 5
+#define MAX_WALK 16	/* arcs */
 
-/* One of those roots that are as far from a node, and the same from there on. */
-struct merged_class {
-	int32_t dist, root;
-	uint64_t below;
+/* Contributions at a node that go on to the same owners. */
+struct merged_state {
+	int32_t node, number;	/* kept under it there; OWN: what the rank itself contributes */
+	int32_t tail;		/* from where a message brought it last */
+	int32_t ranks;		/* whose contributions they are, */
+	int32_t n;		/* and for how many owners: targets.v[first] and on */
+	size_t first;
 };
 
-/* Tables by root and node: root * n + node. */
+struct merged_plan {
+	struct merged_owners owners;
+	int order;
+	bool walks;		/* else early */
+	int steps;		/* of sums, without copies */
+	double vectors;		/* over the fullest link of each step, copies and all */
+};
+
 struct merged {
-	const struct topo *t;
-	int n, depth;
-	int32_t *dist;
-	int32_t *parent;	/* the arc that leads there, the first of parallel ones; -1: the
-				 * root */
-	uint64_t *below;	/* the subtree, by a hash; 0: none. Should two be equal that are
-				 * not, the replay finds it */
-	uint16_t *number;	/* of what is kept there of the root */
-	int32_t *twin, *cap;	/* by arc: the first of those parallel to it; of the first: their
-				 * capacity */
-	int32_t *into, *first_in;	/* first arcs by their head, where they begin */
-	VEC(struct merged_class) classes;	/* by node */
-	int32_t *first_class;	/* of a node */
-	struct merged_class *sorted;	/* of a node, all */
-	int32_t *seen;		/* by arc out of a node and number */
-	double *load;		/* by step and arc */
+	struct merged_graph g;
+	int32_t *outs, *n_outs;	/* first arcs of a node as they come in an order, where topo_out has
+				 * them */
+	uint64_t *arcs;		/* by owner of a state: those that lead there in time, a bit each */
+	int32_t *choice, *sorted, *begin;	/* of the owners of a state, by arc */
+	VEC(struct merged_state) now, next;
+	VEC(int32_t) targets, next_targets;
+	struct u64map found;	/* of next, by node and owners */
+	int32_t *used, *got;	/* numbers of a node, and contributions that have come there */
+	double *load;		/* by step and arc, in vectors */
+	int step;
+	const struct merged_plan *plan;
+	int piece;
+	int64_t rows;
+	struct coll_sched *out;	/* NULL: only counted */
 	struct arrays arrays;
 };
 
-static size_t cell(const struct merged *m, int root, int node)
+static int dist(const struct merged *m, int from, int to)
 {
-	return (size_t)root * (size_t)m->n + (size_t)node;
+	return m->g.dist[(size_t)from * (size_t)m->g.n + (size_t)to];
 }
 
-/* ---- trees ---- */
+static int head(const struct merged *m, int arc)
+{
+	return topo_arc(m->g.t, arc)->dst;
+}
+
+/* ---- the digraph ---- */
 
 static void find_twins(struct merged *m)
 {
-	const struct topo_arc *arcs = topo_arcs(m->t);
+	const struct topo_arc *arcs = topo_arcs(m->g.t);
 
-	for (int u = 0; u < m->n; u++) {
-		int first, n = topo_out(m->t, u, &first);
+	for (int u = 0; u < m->g.n; u++) {
+		int first, n = topo_out(m->g.t, u, &first);
 
 		for (int a = first; a < first + n; a++) {
-			m->twin[a] = first;
-			while (arcs[m->twin[a]].dst != arcs[a].dst) {
-				m->twin[a]++;
+			m->g.twin[a] = first;
+			while (arcs[m->g.twin[a]].dst != arcs[a].dst) {
+				m->g.twin[a]++;
 			}
-			m->cap[m->twin[a]] += (int32_t)arcs[a].cap;
-			m->first_in[arcs[a].dst + 1] += m->twin[a] == a && arcs[a].dst != u;
+			m->g.cap[m->g.twin[a]] += (int32_t)arcs[a].cap;
+			if (m->g.twin[a] == a) {
+				m->outs[first + m->n_outs[u]++] = a;
+			}
 		}
 	}
-	for (int u = 0; u < m->n; u++) {
-		m->first_in[u + 1] += m->first_in[u];
-	}
-	for (int a = 0, *at = m->first_in; a < topo_m(m->t); a++) {
-		if (m->twin[a] == a && arcs[a].dst != arcs[a].src) {
-			m->into[at[arcs[a].dst]++] = a;
-		}
-	}
-	for (int u = m->n; u > 0; u--) {
-		m->first_in[u] = m->first_in[u - 1];
-	}
-	m->first_in[0] = 0;
 }
 
-static uint64_t mix(uint64_t x)
+static int find_distances(struct merged *m, struct err *err)
 {
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
+	for (int u = 0; u < m->g.n; u++) {
+		int32_t *row = &m->g.dist[(size_t)u * (size_t)m->g.n];
+
+		topo_bfs(m->g.t, u, row);
+		for (int v = 0; v < m->g.n; v++) {
+			if (row[v] < 0) {
+				return err_set(err, WEFT_EINFEASIBLE,
+					       "rank %d does not reach all others", u);
+			}
+			m->g.width = row[v] > m->g.width ? row[v] : m->g.width;
+		}
+	}
+	return 0;
 }
 
 /* What comes first in an order of arcs. */
 static int64_t rank_of(const struct merged *m, int arc, int order)
 {
-	const struct topo_arc *a = topo_arc(m->t, arc);
+	const struct topo_arc *a = topo_arc(m->g.t, arc);
 	int far = abs(a->src - a->dst);
 
 	switch (order) {
 	case 0:
-		return a->src;
+		return a->dst;
 	case 1:
-		return -(int64_t)a->src;
+		return -(int64_t)a->dst;
 	case 2:
-		return (int64_t)far * m->n + a->src;
+		return (int64_t)far * m->g.n + a->dst;
 	case 3:
-		return (a->src - a->dst + m->n) % m->n;
+		return (a->dst - a->src + m->g.n) % m->g.n;
 	default:
-		return (int64_t)(mix((uint64_t)arc + 1) >> 1);
+		return (int64_t)(rng_mix((uint64_t)arc + 1) >> 1);
 	}
 }
 
-/* Arcs into each node as they come in an order. */
 static void sort_arcs(struct merged *m, int order)
 {
-	for (int v = 0; v < m->n; v++) {
-		for (int i = m->first_in[v] + 1; i < m->first_in[v + 1]; i++) {
-			int32_t arc = m->into[i], k = i;
+	for (int v = 0; v < m->g.n; v++) {
+		int first;
+		int32_t *outs;
+
+		topo_out(m->g.t, v, &first);
+		outs = &m->outs[first];
+		for (int i = 1; i < m->n_outs[v]; i++) {
+			int32_t arc = outs[i], k = i;
 			int64_t rank = rank_of(m, arc, order);
 
-			for (; k > m->first_in[v] &&
-			       rank_of(m, m->into[k - 1], order) > rank; k--) {
-				m->into[k] = m->into[k - 1];
+			for (; k > 0 && rank_of(m, outs[k - 1], order) > rank; k--) {
+				outs[k] = outs[k - 1];
 			}
-			m->into[k] = arc;
+			outs[k] = arc;
 		}
 	}
 }
 
-/* The tree of a root; nodes by distance come in list. */
-static void grow(struct merged *m, int root, const int32_t *list)
+/* ---- one state goes on ---- */
+
+/* A number as a transfer has it (coll_xfer.kept). */
+static uint16_t kept(const struct merged *m, int number)
 {
-	const struct topo_arc *arcs = topo_arcs(m->t);
+	int kept = !m->plan->walks ? number + 1 : number < m->g.n - 1 ? m->g.n + number + 1
+							       : 2 * m->g.n + 1;
 
-	m->parent[cell(m, root, root)] = -1;
-	for (int i = 1; i < m->n; i++) {
-		int v = list[i], k = m->first_in[v];
+	return (uint16_t)kept;
+}
 
-		while (m->dist[cell(m, root, arcs[m->into[k]].src)] !=
-		       m->dist[cell(m, root, v)] - 1) {
+static int64_t count_chunks(const struct merged *m)
+{
+	return m->out ? coll_chunks(m->out) / m->plan->owners.colours : 1;
+}
+
+/* A transfer of the piece at hand over an arc and those parallel to it, which share it. */
+static int add_rows(struct merged *m, int arc, struct coll_xfer x, struct err *err)
+{
+	int first, n = topo_out(m->g.t, topo_arc(m->g.t, arc)->src, &first), rc = 0;
+	int64_t chunks = count_chunks(m), cap = 0;
+
+	m->rows++;
+	for (int a = arc; a < first + n && m->out && !rc; a++) {
+		if (m->g.twin[a] != arc) {
+			continue;
+		}
+		x.arc = a;
+		x.first = (int32_t)(m->piece * chunks + cap * chunks / m->g.cap[arc]);
+		cap += topo_arc(m->g.t, a)->cap;
+		x.last = (int32_t)(m->piece * chunks + cap * chunks / m->g.cap[arc]) - 1;
+		rc = x.first <= x.last ? coll_add(m->out, &x, err) : 0;
+	}
+	return rc;
+}
+
+/* The state that these owners are at the head of an arc: one that is there, or a new one. */
+static struct merged_state *arrive(struct merged *m, int node, const int32_t *targets, int n)
+{
+	bool ends = n == 1 && targets[0] == node &&
+		    (!m->plan->walks || m->step == m->g.width - 1);
+	uint64_t key = rng_mix((uint64_t)node + 1), i = m->next.n;
+
+	for (int k = 0; k < n; k++) {
+		key += rng_mix(rng_mix((uint64_t)targets[k] + 1) + (uint64_t)node);
+	}
+	if (!u64map_get(&m->found, key, &i)) {
+		u64map_set(&m->found, key, i);
+		vec_push(&m->next, (struct merged_state){
+			.node = node, .tail = -1, .n = n, .first = m->next_targets.n,
+			.number = ends ? m->g.n - 1 : m->used[node]++,
+		});
+		for (int k = 0; k < n; k++) {
+			vec_push(&m->next_targets, targets[k]);
+		}
+	}
+	return &m->next.v[i];
+}
+
+static int send(struct merged *m, const struct merged_state *s, int arc, const int32_t *targets,
+		int n, struct err *err)
+{
+	struct merged_state *to = arrive(m, head(m, arc), targets, n);
+	struct coll_xfer x = {
+		.step = m->step, .kept = kept(m, to->number), .dest = COLL_NO_DEST,
+		.op = COLL_OP_REDUCE,
+	};
+
+	if (s->number == OWN && m->step > 0) {
+		return err_set(err, WEFT_EUNSUPPORTED, "rank %d merges its own sum with others: "
+			       "not supported", s->node);
+	}
+	if (s->number != OWN) {
+		x.op = COLL_OP_FORWARD;
+		x.dest = s->number;
+	}
+	to->ranks += s->ranks;
+	m->got[to->node] += !m->plan->walks || to->number == m->g.n - 1 ? s->ranks : 0;
+	if (to->tail != s->node) {
+		to->tail = s->node;
+		m->load[(size_t)m->step * (size_t)topo_m(m->g.t) + (size_t)arc] +=
+			1 / (double)m->g.cap[arc] / m->plan->owners.colours;
+	}
+	return to->number < m->g.n ? add_rows(m, arc, x, err)
+				   : err_set(err, WEFT_ELIMIT, "too many sums at rank %d",
+					     to->node);
+}
+
+/* The first arc on a shortest path to each owner; none for the node itself. */
+static void choose_first(struct merged *m, const struct merged_state *s, const int32_t *outs)
+{
+	for (int i = 0; i < s->n; i++) {
+		int to = m->targets.v[s->first + (size_t)i], far = dist(m, s->node, to), k = 0;
+
+		while (far > 0 && dist(m, head(m, outs[k]), to) != far - 1) {
 			k++;
 		}
-		m->parent[cell(m, root, v)] = m->into[k];
-	}
-	for (int i = 0; i < m->n; i++) {
-		m->below[cell(m, root, list[i])] = 0;
-	}
-	for (int i = m->n - 1; i > 0; i--) {
-		int arc = m->parent[cell(m, root, list[i])];
-		uint64_t *up = &m->below[cell(m, root, arcs[arc].src)];
-
-		/* A sum: in any order of the children. */
-		*up += mix(m->below[cell(m, root, list[i])] + mix((uint64_t)arc + 1));
+		m->choice[i] = far > 0 ? k : m->n_outs[s->node];
+		m->g.work += k + 1;
 	}
 }
 
-/* Distances from a root, and the nodes by them. */
-static int spread(struct merged *m, int root, int32_t *list, struct err *err)
+static const uint64_t *walk(const struct merged *m, int length, int from)
 {
-	int32_t *dist = &m->dist[cell(m, root, 0)];
-	int n = 0;
+	return &m->g.walks[((size_t)length * (size_t)m->g.n + (size_t)from) * m->g.words];
+}
 
-	for (int v = 0; v < m->n; v++) {
-		dist[v] = -1;
+static bool is_in(const uint64_t *set, int node)
+{
+	return set[node / 64] >> node % 64 & 1;
+}
+
+/* Which arcs are the first of a walk to each owner, in as many steps as are left, a bit an arc; 0:
+ * none, it stays for a step. */
+static void find_walks(struct merged *m, const struct merged_state *s, const int32_t *outs)
+{
+	int left = m->g.width - m->step - 1;
+
+	memset(m->arcs, 0, (size_t)s->n * sizeof(*m->arcs));
+	for (int k = 0; k < m->n_outs[s->node]; k++) {
+		const uint64_t *set = walk(m, left, head(m, outs[k]));
+
+		for (int i = 0; i < s->n; i++) {
+			int to = m->targets.v[s->first + (size_t)i];
+
+			m->arcs[i] |= (uint64_t)is_in(set, to) << k;
+		}
 	}
-	dist[root] = 0;
-	list[n++] = root;
-	for (int i = 0; i < n; i++) {
-		int first, out = topo_out(m->t, list[i], &first);
+	m->g.work += (int64_t)s->n * m->n_outs[s->node];
+}
 
-		for (int a = first; a < first + out; a++) {
-			int v = topo_arc(m->t, a)->dst;
+/* The arc that leads to most of the owners for which none is chosen, and on. */
+static void choose_walks(struct merged *m, const struct merged_state *s, const int32_t *outs)
+{
+	int n = m->n_outs[s->node], left = s->n;
 
-			if (dist[v] < 0) {
-				dist[v] = dist[list[i]] + 1;
-				list[n++] = v;
+	find_walks(m, s, outs);
+	for (int i = 0; i < s->n; i++) {
+		m->choice[i] = m->arcs[i] ? -1 : n;
+		left -= !m->arcs[i];
+	}
+	while (left > 0) {
+		int best = 0;
+
+		memset(m->begin, 0, (size_t)(n + 2) * sizeof(*m->begin));
+		for (int i = 0; i < s->n; i++) {
+			for (uint64_t x = m->choice[i] < 0 ? m->arcs[i] : 0; x; x &= x - 1) {
+				m->begin[__builtin_ctzll(x)]++;
+			}
+		}
+		for (int k = 1; k < n; k++) {
+			best = m->begin[k] > m->begin[best] ? k : best;
+		}
+		for (int i = 0; i < s->n; i++) {
+			if (m->choice[i] < 0 && m->arcs[i] >> best & 1) {
+				m->choice[i] = best;
+				left--;
 			}
 		}
 	}
-	m->depth = dist[list[n - 1]] > m->depth ? dist[list[n - 1]] : m->depth;
-	return n == m->n ? 0 : err_set(err, WEFT_EINFEASIBLE, "rank %d does not reach all others",
-				       root);
 }
 
-/* ---- what is the same from a node on ---- */
-
-static int by_class(const void *pa, const void *pb)
+/* What a state waits with: the same, a step later. */
+static void stay(struct merged *m, const struct merged_state *s, const int32_t *targets, int n)
 {
-	const struct merged_class *a = pa, *b = pb;
+	struct merged_state to = *s;
 
-	if (a->dist != b->dist) {
-		return a->dist < b->dist ? -1 : 1;
+	to.first = m->next_targets.n;
+	to.n = n;
+	to.tail = -1;
+	for (int k = 0; k < n; k++) {
+		vec_push(&m->next_targets, targets[k]);
 	}
-	if (a->below != b->below) {
-		return a->below < b->below ? -1 : 1;
-	}
-	return a->root < b->root ? -1 : a->root > b->root;
+	vec_push(&m->next, to);
 }
 
-/* Numbers what is kept at a node: its own first; what ends there has the last number. Lists one of
- * each class. */
-static void number_classes(struct merged *m, int v)
+/* The owners of a state by the arcs that are chosen: a message each. */
+static int go_on(struct merged *m, const struct merged_state *s, struct err *err)
 {
-	struct merged_class *c = m->sorted;
-	int n = 0;
+	int first, n_outs = m->n_outs[s->node], rc = 0;
+	const int32_t *outs;
 
-	for (int u = 0; u < m->n; u++) {
-		m->number[cell(m, u, v)] = (uint16_t)(m->n - 1);
-		if (m->below[cell(m, u, v)]) {
-			c[n++] = (struct merged_class){ m->dist[cell(m, u, v)], u,
-							m->below[cell(m, u, v)] };
+	topo_out(m->g.t, s->node, &first);
+	outs = &m->outs[first];
+	(m->plan->walks ? choose_walks : choose_first)(m, s, outs);
+	memset(m->begin, 0, (size_t)(n_outs + 2) * sizeof(*m->begin));
+	for (int i = 0; i < s->n; i++) {
+		m->begin[m->choice[i] + 1]++;
+	}
+	for (int k = 0; k < n_outs; k++) {
+		m->begin[k + 1] += m->begin[k];
+	}
+	for (int i = 0; i < s->n; i++) {
+		m->sorted[m->begin[m->choice[i]]++] = m->targets.v[s->first + (size_t)i];
+	}
+	for (int k = 0, at = 0; k < n_outs && !rc; at = m->begin[k++]) {
+		rc = m->begin[k] > at
+			     ? send(m, s, outs[k], &m->sorted[at], m->begin[k] - at, err) : 0;
+	}
+	if (m->plan->walks && m->begin[n_outs] > (n_outs ? m->begin[n_outs - 1] : 0)) {
+		int at = n_outs ? m->begin[n_outs - 1] : 0;
+
+		stay(m, s, &m->sorted[at], m->begin[n_outs] - at);
+	}
+	return rc;
+}
+
+/* ---- the steps of a piece ---- */
+
+static bool is_owner(const struct merged *m, int node)
+{
+	const struct merged_owners *o = &m->plan->owners;
+
+	return o->colours == 1 || o->colour[node] == m->piece;
+}
+
+/* All contributions, each for all owners, early without the rank itself. */
+static void begin_piece(struct merged *m)
+{
+	m->now.n = m->targets.n = 0;
+	memset(m->used, 0, (size_t)m->g.n * sizeof(*m->used));
+	memset(m->got, 0, (size_t)m->g.n * sizeof(*m->got));
+	for (int u = 0; u < m->g.n; u++) {
+		size_t first = m->targets.n;
+
+		for (int v = 0; v < m->g.n; v++) {
+			if ((v != u || m->plan->walks) && is_owner(m, v)) {
+				vec_push(&m->targets, v);
+			}
 		}
+		vec_push(&m->now, (struct merged_state){
+			.node = u, .number = OWN, .ranks = 1, .first = first,
+			.n = (int32_t)(m->targets.n - first),
+		});
 	}
-	qsort(c, (size_t)n, sizeof(*c), by_class);
-	for (int i = 0, k = -1; i < n; i++) {
-		if (i == 0 || c[i].dist != c[i - 1].dist || c[i].below != c[i - 1].below) {
-			vec_push(&m->classes, c[i]);
-			k++;
-		}
-		m->number[cell(m, c[i].root, v)] = (uint16_t)k;
-	}
-	m->first_class[v + 1] = (int32_t)m->classes.n;
 }
 
-/* The trees that agree by an order of arcs, and their classes. lists: nodes by distance. */
-static void plant(struct merged *m, int order, const int32_t *lists)
+static int by_node(const void *pa, const void *pb)
 {
-	sort_arcs(m, order);
-	for (int u = 0; u < m->n; u++) {
-		grow(m, u, &lists[cell(m, u, 0)]);
-	}
-	m->classes.n = 0;
-	for (int v = 0; v < m->n; v++) {
-		number_classes(m, v);
-	}
+	const struct merged_state *a = pa, *b = pb;
+
+	return a->node != b->node ? (a->node < b->node ? -1 : 1)
+				  : a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Calls fn for each arc over which a class at a node goes on, of all classes. */
-typedef int merged_fn(struct merged *m, int arc, const struct merged_class *c, void *arg,
-		      struct err *err);
+/* What came becomes what goes on. */
+static void end_step(struct merged *m)
+{
+	struct merged_state *states = m->now.v;
+	int32_t *targets = m->targets.v;
+	size_t cap = m->now.cap, target_cap = m->targets.cap;
 
-static int each_send(struct merged *m, merged_fn *fn, void *arg, struct err *err)
+	m->now.v = m->next.v;
+	m->now.n = m->next.n;
+	m->now.cap = m->next.cap;
+	m->next.v = states;
+	m->next.n = 0;
+	m->next.cap = cap;
+	m->targets.v = m->next_targets.v;
+	m->targets.n = m->next_targets.n;
+	m->targets.cap = m->next_targets.cap;
+	m->next_targets.v = targets;
+	m->next_targets.n = 0;
+	m->next_targets.cap = target_cap;
+	u64map_fini(&m->found);
+	qsort(m->now.v, m->now.n, sizeof(*m->now.v), by_node);
+	m->step++;
+}
+
+static int run_piece(struct merged *m, struct err *err)
 {
 	int rc = 0;
 
-	for (int v = 0; v < m->n; v++) {
-		int first, n = topo_out(m->t, v, &first);
-
-		for (int i = m->first_class[v]; i < m->first_class[v + 1]; i++) {
-			const struct merged_class *c = &m->classes.v[i];
-
-			for (int a = first; a < first + n && !rc; a++) {
-				bool on = m->parent[cell(m, c->root, topo_arc(m->t, a)->dst)] == a;
-
-				rc = on ? fn(m, a, c, arg, err) : 0;
-			}
+	begin_piece(m);
+	for (m->step = 0; m->step < m->g.width && m->now.n > 0 && !rc; end_step(m)) {
+		for (size_t i = 0; i < m->now.n && !rc; i++) {
+			rc = go_on(m, &m->now.v[i], err);
+		}
+		if (m->rows > MAX_ROWS) {
+			rc = err_set(err, WEFT_ELIMIT, "sums that are merged take more than %lld "
+				     "transfers", (long long)MAX_ROWS);
+		}
+	}
+	u64map_fini(&m->found);
+	for (int v = 0; v < m->g.n && m->plan->walks && !rc; v++) {
+		if (is_owner(m, v) && m->got[v] != m->g.n) {
+			rc = err_set(err, WEFT_EINFEASIBLE, "no walks of %d arcs to rank %d",
+				     m->g.width, v);
 		}
 	}
 	return rc;
 }
 
-/* Under which it is kept at the head. */
-static int number_at(const struct merged *m, int arc, const struct merged_class *c)
+static int run_copies(struct merged *m, int steps, struct err *err)
 {
-	return m->number[cell(m, c->root, topo_arc(m->t, arc)->dst)];
-}
+	const struct merged_owners *o = &m->plan->owners;
+	int rc = 0;
 
-/* ---- T_B ---- */
+	for (size_t i = 0; i < o->copies.n && !rc; i++) {
+		const struct merged_copy *c = &o->copies.v[i];
+		struct coll_xfer x = { .step = steps + c->step, .op = COLL_OP_COPY,
+				       .dest = COLL_NO_DEST };
 
-/* A message more, unless one of this step and arc is kept under the same number. */
-static int add_load(struct merged *m, int arc, const struct merged_class *c, void *arg,
-		    struct err *err)
-{
-	int src = topo_arc(m->t, arc)->src, first, stamp = src * (m->depth + 1) + c->dist + 1;
-	int32_t *seen;
-
-	(void)arg;
-	(void)err;
-	topo_out(m->t, src, &first);
-	seen = &m->seen[cell(m, arc - first, number_at(m, arc, c))];
-	if (*seen != stamp) {
-		*seen = stamp;
-		m->load[(size_t)c->dist * (size_t)topo_m(m->t) + (size_t)arc] +=
-			1 / (double)m->cap[arc];
+		m->piece = c->piece;
+		rc = add_rows(m, c->arc, x, err);
 	}
-	return 0;
+	return rc;
 }
 
-/* In vectors over a link. */
-static double factor(struct merged *m)
+/* The sums of all pieces; who has them in the end: have[piece * n + node]. */
+static int run_sums(struct merged *m, bool *have, struct err *err)
 {
-	size_t arcs = (size_t)topo_m(m->t);
-	double sum = 0;
+	int rc = 0;
 
-	memset(m->load, 0, arcs * (size_t)m->depth * sizeof(*m->load));
-	memset(m->seen, 0, (size_t)topo_max_degree(m->t) * (size_t)m->n * sizeof(*m->seen));
-	(void)each_send(m, add_load, NULL, NULL);
-	for (int step = 0; step < m->depth; step++) {
-		double most = 0;
-
-		for (size_t a = 0; a < arcs; a++) {
-			double load = m->load[(size_t)step * arcs + a];
-
-			most = load > most ? load : most;
+	for (m->piece = 0; m->piece < m->plan->owners.colours && !rc; m->piece++) {
+		rc = run_piece(m, err);
+		for (int v = 0; v < m->g.n; v++) {
+			have[m->piece * m->g.n + v] =
+				m->plan->walks ? is_owner(m, v) : m->got[v] == m->g.n - 1;
 		}
-		sum += most;
 	}
-	return sum;
+	return rc;
+}
+
+/* The most that a link carries in a step. */
+static double fullest(const struct merged *m, int step)
+{
+	const double *load = &m->load[(size_t)step * (size_t)topo_m(m->g.t)];
+	double most = 0;
+
+	for (int a = 0; a < topo_m(m->g.t); a++) {
+		most = fmax(most, load[a]);
+	}
+	return most;
+}
+
+/* Steps and vectors of a plan; with m->out its transfers. */
+static int run(struct merged *m, struct merged_plan *plan, struct err *err)
+{
+	struct merged_owners *o = &plan->owners;
+	bool *have = x_new((size_t)o->colours * (size_t)m->g.n, sizeof(*have));
+	int rc;
+
+	m->plan = plan;
+	m->rows = 0;
+	sort_arcs(m, plan->order);
+	memset(m->load, 0, (size_t)topo_m(m->g.t) * (size_t)m->g.width * sizeof(*m->load));
+	rc = run_sums(m, have, err);
+	if (!rc) {
+		merged_copy_sums(&m->g, o, have);
+	}
+	plan->vectors = o->vectors;
+	plan->steps = 0;
+	for (int step = 0; step < m->g.width; step++) {
+		double most = fullest(m, step);
+
+		plan->vectors += most;
+		plan->steps = most > 0 ? step + 1 : plan->steps;
+	}
+	if (!rc) {
+		rc = run_copies(m, plan->steps, err);
+	}
+	free(have);
+	return rc;
 }
 
 /* ---- the schedule ---- */
 
-/* Chunks a shard, so that parallel arcs can share them; 1: where these were too many the widest
+/* Chunks a piece, so that parallel arcs can share them; 1: where these were too many the widest
  * takes all. */
-static int count_chunks(const struct merged *m)
+static int split(const struct merged *m, int colours)
 {
 	int64_t chunks = 1;
 
-	for (int a = 0; a < topo_m(m->t) && chunks <= MAX_SPLIT; a++) {
-		if (m->twin[a] == a && m->cap[a] > topo_arc(m->t, a)->cap) {
-			chunks = chunks / rat_gcd(chunks, m->cap[a]) * m->cap[a];
+	for (int a = 0; a < topo_m(m->g.t) && chunks * colours <= MAX_SPLIT; a++) {
+		if (m->g.twin[a] == a && m->g.cap[a] > topo_arc(m->g.t, a)->cap) {
+			chunks = chunks / rat_gcd(chunks, m->g.cap[a]) * m->g.cap[a];
 		}
 	}
-	return chunks <= MAX_SPLIT ? (int)chunks : 1;
+	return chunks * colours <= MAX_SPLIT ? (int)chunks : 1;
 }
 
-static int add_sends(struct merged *m, int arc, const struct merged_class *c, void *arg,
-		     struct err *err)
-{
-	struct coll_sched *out = arg;
-	int src = topo_arc(m->t, arc)->src, first, n = topo_out(m->t, src, &first), rc = 0;
-	int chunks = coll_chunks(out);
-	int64_t cap = 0;
-
-	for (int a = arc; a < first + n && !rc; a++) {
-		struct coll_xfer x = {
-			.step = c->dist, .arc = a, .kept = (uint16_t)(number_at(m, arc, c) + 1),
-			.op = c->dist ? COLL_OP_FORWARD : COLL_OP_REDUCE,
-			.dest = c->dist ? m->number[cell(m, c->root, src)] : COLL_NO_DEST,
-		};
-
-		if (m->twin[a] != arc) {
-			continue;
-		}
-		x.first = (int32_t)(cap * chunks / m->cap[arc]);
-		cap += topo_arc(m->t, a)->cap;
-		x.last = (int32_t)(cap * chunks / m->cap[arc]) - 1;
-		rc = x.first <= x.last ? coll_add(out, &x, err) : 0;
-	}
-	return rc;
-}
-
-static int make_schedule(struct merged *m, struct coll_sched **out, struct err *err)
+static int make_schedule(struct merged *m, struct merged_plan *plan, struct coll_sched **out,
+			 struct err *err)
 {
 	struct topo *copy = NULL;
-	int rc = topo_copy(m->t, &copy, err);
+	int colours = plan->owners.colours, rc = topo_copy(m->g.t, &copy, err);
 
-	(void)(rc || (rc = coll_new(COLL_ALLREDUCE, copy, count_chunks(m), 0, 0, out, err)) ||
-	       (rc = coll_set_alike(*out, err)) || (rc = each_send(m, add_sends, *out, err)) ||
-	       (rc = coll_finish(*out, err)));
+	(void)(rc || (rc = coll_new(COLL_ALLREDUCE, copy, colours * split(m, colours), 0, 0, out,
+				    err)) || (rc = coll_set_alike(*out, err)));
+	if (!rc) {
+		m->out = *out;
+		(void)((rc = run(m, plan, err)) || (rc = coll_finish(*out, err)));
+	}
 	return rc;
 }
 
-/* ---- all of it ---- */
+/* ---- which plan ---- */
 
-static int find_trees(struct merged *m, int32_t *lists, struct err *err)
+static void plan_fini(struct merged_plan *p)
 {
-	double least = HUGE_VAL;
-	int best = 0, rc = 0;
+	merged_owners_fini(&p->owners);
+}
 
+/* What it takes: with a cost ns, else vectors. */
+static double weigh(const struct merged_plan *p, const struct coll_cost *c)
+{
+	return c ? (double)(p->steps + p->owners.radius) *
+			   (double)(c->alpha_ns + c->hop_ns + c->message_ns) +
+			   p->vectors * (double)c->size_bytes * 8e9 / (double)c->link_bps
+		 : p->vectors;
+}
+
+/* About the least that sums may take with copies in so many steps: what a rank sends and gets, and
+ * where all have as many neighbours what passes by. */
+static double estimate(const struct merged *m, int radius, const struct coll_cost *cost)
+{
+	double degree = topo_max_degree(m->g.t), colours = 1, nodes = 1;
+	struct merged_plan p = { .owners.radius = radius, .steps = m->g.width };
+
+	for (int i = 0; i < radius; i++) {
+		nodes *= degree;
+		colours += nodes;
+	}
+	colours = fmin(colours, m->g.n);
+	p.vectors = radius ? 2 * (1 - 1 / colours) / degree + (m->g.width - 2) / colours
+			   : m->g.width;
+	return weigh(&p, cost);
+}
+
+static bool may_gain(const struct merged *m, int radius, const struct merged_aim *aim,
+		     const struct merged_plan *best)
+{
+	double least = estimate(m, radius, aim->cost);
+
+	return (aim->below_ns <= 0 || least < aim->below_ns) &&
+	       (!best || least < weigh(best, aim->cost));
+}
+
+/* Runs a plan, and keeps it where it is the best so far of few enough steps; it is taken over. */
+static int try_plan(struct merged *m, struct merged_plan *p, const struct merged_aim *aim,
+		    struct merged_plan *best, struct err *err)
+{
+	int rc = run(m, p, err);
+
+	if (!rc && p->steps + p->owners.radius - m->g.width <= aim->extra &&
+	    weigh(p, aim->cost) < weigh(best, aim->cost)) {
+		plan_fini(best);
+		*best = *p;
+	} else {
+		plan_fini(p);
+	}
+	return rc;
+}
+
+/* In as many steps as the digraph is wide. */
+static int plan_one_shot(struct merged *m, int orders, const struct merged_aim *aim,
+			 struct merged_plan *best, struct err *err)
+{
+	int rc = 0;
+
+	best->vectors = HUGE_VAL;
+	for (int order = 0; order < orders && !rc; order++) {
+		rc = try_plan(m, &(struct merged_plan){ .owners.colours = 1, .order = order }, aim,
+			      best, err);
+	}
+	return rc;
+}
+
+/* Walks of as many arcs as the digraph is wide, where such lead from each node to each. */
+static bool find_all_walks(struct merged *m)
+{
+	struct merged_graph *g = &m->g;
+
+	if (g->width > MAX_WALK || topo_max_degree(g->t) > 64) {
+		return false;
+	}
+	g->words = ((size_t)g->n + 63) / 64;
+	arrays_add(&m->arrays, g->walks, (size_t)(g->width + 1) * (size_t)g->n * g->words);
+	for (int u = 0; u < g->n; u++) {
+		g->walks[(size_t)u * g->words + (size_t)u / 64] |= UINT64_C(1) << u % 64;
+	}
+	for (int a = 0; a < topo_m(g->t) * g->width; a++) {
+		const struct topo_arc *arc = topo_arc(g->t, a % topo_m(g->t));
+		int length = a / topo_m(g->t);
+		const uint64_t *from = walk(m, length, arc->dst);
+		size_t to = ((size_t)(length + 1) * (size_t)g->n + (size_t)arc->src) * g->words;
+
+		for (size_t i = 0; i < g->words; i++) {
+			g->walks[to + i] |= from[i];
+		}
+	}
+	g->work += (int64_t)topo_m(g->t) * g->width * (int64_t)g->words;
+	return true;
+}
+
+/* By walks, to all, and to those where shorter ones end. */
+static void plan_walks(struct merged *m, const struct merged_aim *aim, struct merged_plan *best)
+{
+	if (!find_all_walks(m)) {
+		return;
+	}
+	(void)try_plan(m, &(struct merged_plan){ .owners.colours = 1, .walks = true }, aim,
+		       best, NULL);
+	for (int length = m->g.width - 1; length > 0 && m->g.work < MAX_WORK; length--) {
+		struct merged_plan p = { .walks = true };
+
+		if (may_gain(m, m->g.width - length, aim, best) &&
+		    merged_colour_walks(&m->g, length, &p.owners)) {
+			(void)try_plan(m, &p, aim, best, NULL);
+		}
+	}
+}
+
+/* Sums at some nodes of each neighbourhood, and copies from there: of so many steps more at most.
+ */
+static void plan_hybrids(struct merged *m, const struct merged_aim *aim, struct merged_plan *best)
+{
+	int order = best->order;
+
+	for (int radius = 1; radius <= aim->extra && radius < m->g.width && m->g.work < MAX_WORK;
+	     radius++) {
+		struct merged_plan p = { .order = order };
+
+		if (may_gain(m, radius, aim, best) && merged_colour(&m->g, radius, &p.owners)) {
+			(void)try_plan(m, &p, aim, best, NULL);
+		}
+	}
+}
+
+static void merged_init(struct merged *m, const struct topo *t)
+{
+	size_t n = (size_t)topo_n(t);
+
+	*m = (struct merged){ .g = { .t = t, .n = topo_n(t) } };
+	arrays_add(&m->arrays, m->g.dist, n * n);
+	arrays_add(&m->arrays, m->g.twin, topo_m(t));
+	arrays_add(&m->arrays, m->g.cap, topo_m(t));
+	arrays_add(&m->arrays, m->outs, topo_m(t));
+	arrays_add(&m->arrays, m->n_outs, n);
+	arrays_add(&m->arrays, m->choice, n);
+	arrays_add(&m->arrays, m->sorted, n);
+	arrays_add(&m->arrays, m->arcs, n);
+	arrays_add(&m->arrays, m->begin, topo_max_degree(t) + 2);
+	arrays_add(&m->arrays, m->used, n);
+	arrays_add(&m->arrays, m->got, n);
 	find_twins(m);
-	for (int u = 0; u < m->n && !rc; u++) {
-		rc = spread(m, u, &lists[cell(m, u, 0)], err);
-	}
-	if (rc) {
-		return rc;
-	}
-	arrays_add(&m->arrays, m->load, (size_t)topo_m(m->t) * (size_t)m->depth);
-	for (int order = 0; order < ORDERS; order++) {
-		double now;
-
-		plant(m, order, lists);
-		now = factor(m);
-		best = now < least ? order : best;
-		least = now < least ? now : least;
-	}
-	if (best < ORDERS - 1) {
-		plant(m, best, lists);
-	}
-	return 0;
 }
 
-static void merged_init(struct merged *m, const struct topo *t, int32_t **lists)
+static void merged_fini(struct merged *m)
 {
-	size_t all = (size_t)topo_n(t) * (size_t)topo_n(t);
-
-	*m = (struct merged){ .t = t, .n = topo_n(t) };
-	arrays_add(&m->arrays, m->dist, all);
-	arrays_add(&m->arrays, m->parent, all);
-	arrays_add(&m->arrays, m->below, all);
-	arrays_add(&m->arrays, m->number, all);
-	arrays_add(&m->arrays, *lists, all);
-	arrays_add(&m->arrays, m->twin, topo_m(t));
-	arrays_add(&m->arrays, m->cap, topo_m(t));
-	arrays_add(&m->arrays, m->into, topo_m(t));
-	arrays_add(&m->arrays, m->first_in, m->n + 1);
-	arrays_add(&m->arrays, m->first_class, m->n + 1);
-	arrays_add(&m->arrays, m->sorted, m->n);
-	arrays_add(&m->arrays, m->seen, (size_t)topo_max_degree(t) * (size_t)m->n);
+	vec_fini(&m->now);
+	vec_fini(&m->next);
+	vec_fini(&m->targets);
+	vec_fini(&m->next_targets);
+	arrays_fini(&m->arrays);
 }
 
-int make_merged(const struct topo *t, struct coll_sched **out, struct err *err)
+/* The best plan, as it is aimed at; *out stays NULL where it is not good enough. */
+static int plan_and_make(struct merged *m, const struct merged_aim *aim, struct coll_sched **out,
+			 struct err *err)
+{
+	bool soon = may_gain(m, 0, aim, NULL), later = false;
+	struct merged_plan best = { 0 };
+	int rc = 0;
+
+	for (int radius = 1; radius <= aim->extra && radius < m->g.width; radius++) {
+		later = later || may_gain(m, radius, aim, NULL);
+	}
+	if (!soon && !later) {
+		return 0;
+	}
+	arrays_add(&m->arrays, m->load, (size_t)topo_m(m->g.t) * (size_t)m->g.width);
+	rc = plan_one_shot(m, soon ? ORDERS : 1, aim, &best, err);
+	if (!rc) {
+		plan_walks(m, aim, &best);
+		plan_hybrids(m, aim, &best);
+		rc = aim->below_ns <= 0 || weigh(&best, aim->cost) < aim->below_ns
+			     ? make_schedule(m, &best, out, err) : 0;
+	}
+	plan_fini(&best);
+	return rc;
+}
+
+int make_merged(const struct topo *t, const struct merged_aim *aim, struct coll_sched **out,
+		struct err *err)
 {
 	struct merged m;
-	int32_t *lists;
 	int rc;
 
 	*out = NULL;
@@ -428,13 +765,12 @@ int make_merged(const struct topo *t, struct coll_sched **out, struct err *err)
 		return err_set(err, WEFT_ELIMIT, "%d nodes: sums are merged for at most %d",
 			       topo_n(t), MAX_NODES);
 	}
-	merged_init(&m, t, &lists);
-	(void)((rc = find_trees(&m, lists, err)) || (rc = make_schedule(&m, out, err)));
+	merged_init(&m, t);
+	(void)((rc = find_distances(&m, err)) || (rc = plan_and_make(&m, aim, out, err)));
 	if (rc) {
 		coll_free(*out);
 		*out = NULL;
 	}
-	vec_fini(&m.classes);
-	arrays_fini(&m.arrays);
+	merged_fini(&m);
 	return rc;
 }

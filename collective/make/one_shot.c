@@ -13,6 +13,7 @@
  * Where nodes forward one step is enough: every rank sends its vector to each other over all
  * shortest paths, or where these are too many over one.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -123,15 +124,6 @@ static bool may_gain_by(const struct coll_make_query *q, const struct coll_made 
 	       (double)best->time_ns > (double)best->bound_ns * MET(q);
 }
 
-/* A rank's own vector leaves over all its links, and so does a sum in each step. */
-static bool may_gain(const struct coll_make_query *q, const struct coll_made *best)
-{
-	int steps = topo_diameter(q->topo), ports = make_ports(q->topo);
-
-	return may_gain_by(q, best, (struct coll_prediction){ .steps = steps, .num = steps,
-							      .den = 1, .ports = ports });
-}
-
 static bool may_gain_plain(const struct coll_make_query *q, const struct coll_made *best)
 {
 	struct coll_prediction p;
@@ -157,10 +149,21 @@ static bool is_plain_as_good(const struct coll_make_query *q, struct coll_sched 
 static int offer_merged(const struct coll_make_query *q, const struct coll_algorithm *self,
 			struct coll_made *best, struct err *err)
 {
+	bool any = !q->cost || !best->sched ||
+		   (q->fabric && coll_switches_can(q->fabric->topo,
+						   TOPO_CAN_COPY | TOPO_CAN_REDUCE));
+	struct merged_aim aim = {
+		.cost = q->cost, .below_ns = any ? 0 : (double)best->time_ns,
+		.extra = q->extra_steps >= 0 && q->max_transfers == 0 ? q->extra_steps
+			 : q->cost ? INT_MAX : 0,
+	};
 	struct coll_made one = { .algorithm = self };
 	int64_t kept = 0;
-	int rc = make_merged(q->topo, &one.sched, err);
+	int rc = make_merged(q->topo, &aim, &one.sched, err);
 
+	if (!rc && !one.sched) {
+		return 0;
+	}
 	if (!rc) {
 		coll_xfers(one.sched, &kept);
 		rc = check_size(q, kept, MAX_AUTO, err);
@@ -212,7 +215,9 @@ static int offer_links(const struct coll_make_query *q, const struct coll_algori
 	struct err why = { 0 };
 	int merged, rc;
 
-	if (!q->algorithm && best->sched && !may_gain(q, best)) {
+	if (!q->algorithm && best->sched &&
+	    (!q->cost || q->batches > 1 ||
+	     (double)best->time_ns <= (double)best->bound_ns * MET(q))) {
 		return 0;
 	}
 	merged = q->max_transfers > 0 || q->no_merge ? WEFT_EUNSUPPORTED

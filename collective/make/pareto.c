@@ -12,7 +12,8 @@
 
 #define MAX_BATCHES 64			/* that overlap, */
 #define MAX_TREE_BATCHES 1024		/* and down trees */
-#define MAX_EXTRA 2			/* steps, by late takers */
+#define MAX_EXTRA 2			/* steps, by late takers, */
+#define MAX_EXTRA_SUMS 8		/* and by sums at few nodes */
 #define MAX_TRANSFERS (INT64_C(1) << 20)	/* of what is made in more batches still */
 
 void coll_pareto_fini(struct coll_pareto *p)
@@ -101,10 +102,10 @@ static int add_trees(const struct coll_make_query *q, struct coll_make_query how
 static int add_late(const struct coll_make_query *q, struct coll_make_query how,
 		    struct coll_pareto *out, struct err *err)
 {
+	int most = how.algorithm->run == make_by_one_shot ? MAX_EXTRA_SUMS : MAX_EXTRA, rc = 0;
 	bool large = false;
-	int rc = 0;
 
-	for (how.extra_steps = 0; how.extra_steps <= MAX_EXTRA && !large && rc == 0;
+	for (how.extra_steps = 0; how.extra_steps <= most && !large && rc == 0;
 	     how.extra_steps++) {
 		rc = add_one(q, &how, out, &large, err);
 	}

@@ -23,11 +23,20 @@ typedef int make_predict_fn(const struct coll_make_query *q, struct coll_predict
 			    struct err *err);
 make_predict_fn make_predict_bfb, make_predict_one_shot, make_predict_trees, make_predict_torus;
 
-/* An all-reduce between neighbours in as many steps as the digraph is wide, in which what goes to
- * the same ranks from somewhere on goes there as one sum; every rank is a node. WEFT_EUNSUPPORTED
- * where it is not, or one does not reach another; WEFT_ELIMIT: more than COLL_MAX_XFERS, or too
- * many nodes. O(nodes (arcs + nodes log nodes)). */
-int make_merged(const struct topo *t, struct coll_sched **out, struct err *err);
+/* What is wanted of sums that are merged. */
+struct merged_aim {
+	const struct coll_cost *cost;	/* for the least time; NULL: T_B */
+	int extra;		/* steps beside those of the width, at most */
+	double below_ns;	/* with a cost: nothing is made where it would take as long; 0: of
+				 * any time */
+};
+
+/* An all-reduce between neighbours in as many steps as the digraph is wide, or some more, in which
+ * what goes to the same ranks from somewhere on goes there as one sum; every rank is a node.
+ * WEFT_EUNSUPPORTED where it is not, WEFT_EINFEASIBLE: one does not reach another; WEFT_ELIMIT:
+ * more than COLL_MAX_XFERS, or too many nodes. O(nodes arcs), as often as other plans may gain. */
+int make_merged(const struct topo *t, const struct merged_aim *aim, struct coll_sched **out,
+		struct err *err);
 
 /* The bound of an all-to-all, where what a flow needs at least is more: so many shards over an arc
  * of capacity 1. */

@@ -433,7 +433,7 @@ static const char *check_op(const struct coll_sched *s, const struct coll_xfer *
 	if (x->kept && s->ranks > COLL_MAX_MERGED) {
 		return "sums are merged for at most 4096 ranks";
 	}
-	if (x->kept > s->ranks) {
+	if (x->kept > 2 * s->ranks + 1) {
 		return "the number under which it is kept is not below the ranks";
 	}
 	if (s->alike && x->origin != 0) {

@@ -46,7 +46,9 @@ enum coll_kind {
  * Sums may be *merged* on their way, in allreduce only: where some transfer says under which number
  * its head keeps what comes (`kept`), `dest` is that number at the tail, and all that came under
  * it by the step before is sent; what comes under one number adds up. Transfers of a step over an
- * arc whose chunks are kept under the same number are one message, their sum.
+ * arc whose chunks are kept under the same number are one message, their sum. What comes may be
+ * kept *apart*, so that it is not added to the head's own sum; or it is of the *whole* sum, which
+ * takes the place of the head's own where that comes back to it.
  */
 enum coll_op { COLL_OP_COPY, COLL_OP_REDUCE, COLL_OP_FORWARD };
 
@@ -75,8 +77,27 @@ struct coll_xfer {
 	int32_t first, last;
 	uint8_t op;	/* enum coll_op */
 	uint16_t kept;	/* of a sum: the number under which the head keeps it, below the ranks,
-			 * + 1; 0: that of the rank whose sum it is */
+			 * + 1; 0: that of the rank whose sum it is; above the ranks: coll_is_apart
+			 * and coll_is_whole */
 };
+
+/* Of values of coll_xfer.kept: kept under a number, but not added to the head's own sum. */
+static inline bool coll_is_apart(int ranks, int kept)
+{
+	return kept > ranks && kept <= 2 * ranks;
+}
+
+/* Kept under no number: instead of the head's own contribution, with others like it. */
+static inline bool coll_is_whole(int ranks, int kept)
+{
+	return kept == 2 * ranks + 1;
+}
+
+/* The number of others but 0. */
+static inline int coll_kept_number(int ranks, int kept)
+{
+	return (kept - 1) % ranks;
+}
 
 /* The light that carries an arc during a step of a ring schedule (empty on
  * switched fabrics, where arcs carry throughout). Several lights on an arc

@@ -398,7 +398,11 @@ static int rename_rows(const struct coll_sched *s, const int *to, const int32_t 
 		x.arc = forth[x.arc];
 		x.origin = places ? x.origin : to[x.origin];
 		x.dest = x.dest >= 0 ? to[x.dest] : x.dest;
-		x.kept = x.kept ? (uint16_t)(to[x.kept - 1] + 1) : 0;
+		if (x.kept && !coll_is_whole(s->ranks, x.kept)) {
+			int number = coll_kept_number(s->ranks, x.kept);
+
+			x.kept = (uint16_t)(x.kept + to[number] - number);
+		}
 		rc = coll_add(out, &x, err);
 	}
 	for (size_t i = 0; i < s->lights.n && !rc; i++) {

@@ -738,7 +738,7 @@ static int check_xfers(const struct coll_sched *s, struct err *err)
 		const struct topo_arc *a = &arcs[x->arc];
 		const char *what;
 
-		if (a->src == a->dst) {
+		if (a->src == a->dst && x->kept <= s->ranks) {
 			what = "a self-loop carries nothing";
 		} else if (x->op == COLL_OP_FORWARD && x->dest == a->src && !s->merges) {
 			what = "a rank forwards the sums of others, not its own";

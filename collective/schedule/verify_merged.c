@@ -3,10 +3,12 @@
  * Replay of sums that are merged on their way.
  *
  * Of each rank it is kept whose contributions it has, and of each number there whose came under
- * it. What a step sends is looked up in what was there before it, and only then added.
+ * it. What a step sends is looked up in what was there before it, and only then added. A rank that
+ * gets the whole sum loses its own contribution by that, and has to get it back.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "collective/schedule/private.h"
 #include "lib/base/alloc.h"
@@ -22,10 +24,17 @@ struct merge_arrival {
 	int32_t rank;
 };
 
+/* Nothing yet; to the own contribution; in its place. */
+enum merge_mode { MERGE_NONE, MERGE_ADDED, MERGE_WHOLE };
+
+/* Contributions that are kept, of all ranks. */
+#define MAX_ENTRIES (1u << 25)
+
 struct merge_replay {
 	int n;
 	bool *has;		/* rank * n + contribution; of a whole sum not looked at */
 	int32_t *count;		/* contributions of a rank */
+	uint8_t *mode;		/* by which they come, enum merge_mode */
 	int32_t *list;		/* rank * n + number: its first entry, + 1 */
 	VEC(struct merge_entry) entries;
 	VEC(struct merge_arrival) arrivals;
@@ -77,18 +86,54 @@ static int send(struct merge_replay *r, const struct coll_move *m)
 	return 0;
 }
 
+/* What takes the place of a rank's own contribution, and what is added to that, do not mix. */
+static int set_mode(struct merge_replay *r, const struct coll_move *m)
+{
+	enum merge_mode mode = coll_is_whole(r->n, m->kept) ? MERGE_WHOLE : MERGE_ADDED;
+
+	if (r->mode[m->dst] == MERGE_NONE && mode == MERGE_WHOLE) {
+		memset(&r->has[(size_t)m->dst * (size_t)r->n], 0, (size_t)r->n * sizeof(*r->has));
+		r->count[m->dst] = 0;
+	}
+	if (r->mode[m->dst] != MERGE_NONE && r->mode[m->dst] != mode) {
+		return fail(r, m, "sums are added to a rank's own, and take its place");
+	}
+	r->mode[m->dst] = (uint8_t)mode;
+	return 0;
+}
+
+static int add(struct merge_replay *r, const struct merge_arrival *a)
+{
+	const struct coll_move *m = a->by;
+	bool *has = &r->has[(size_t)m->dst * (size_t)r->n + (size_t)a->rank];
+	int rc = r->count[m->dst] == r->n ? fail(r, m, "a contribution is summed twice")
+					  : set_mode(r, m);
+
+	if (rc) {
+		return rc;
+	}
+	if (*has) {
+		return fail(r, m, "a contribution is summed twice");
+	}
+	*has = true;
+	r->count[m->dst]++;
+	return 0;
+}
+
 static int receive(struct merge_replay *r, const struct merge_arrival *a)
 {
 	const struct coll_move *m = a->by;
-	size_t to = (size_t)m->dst * (size_t)r->n;
-	int number = m->kept ? m->kept - 1 : m->op == COLL_OP_FORWARD ? m->of : m->src;
-	int32_t *list = &r->list[to + (size_t)number];
+	int number = m->kept ? coll_kept_number(r->n, m->kept)
+		     : m->op == COLL_OP_FORWARD ? m->of : m->src;
+	int32_t *list = &r->list[(size_t)m->dst * (size_t)r->n + (size_t)number];
+	int rc = coll_is_apart(r->n, m->kept) ? 0 : add(r, a);
 
-	if (r->count[m->dst] == r->n || r->has[to + (size_t)a->rank]) {
-		return fail(r, m, "a contribution is summed twice");
+	if (rc || coll_is_whole(r->n, m->kept)) {
+		return rc;
 	}
-	r->has[to + (size_t)a->rank] = true;
-	r->count[m->dst]++;
+	if (r->entries.n == MAX_ENTRIES) {
+		return fail(r, m, "more than 2^25 contributions are kept");
+	}
 	vec_push(&r->entries, (struct merge_entry){ a->rank, *list });
 	*list = (int32_t)r->entries.n;
 	return 0;
@@ -150,6 +195,7 @@ int coll_replay_merged(int n, const struct coll_move *moves, int n_moves, int cl
 	arrays_add(&r.arrays, r.has, all);
 	arrays_add(&r.arrays, r.list, all);
 	arrays_add(&r.arrays, r.count, n);
+	arrays_add(&r.arrays, r.mode, n);
 	for (int u = 0; u < n; u++) {
 		r.has[(size_t)u * (size_t)(n + 1)] = true;
 		r.count[u] = 1;

@@ -308,34 +308,46 @@ static bool goes_along(struct rank_walk *w, const struct rank_piece *q, int32_t 
 	return true;
 }
 
-/* What comes is added to the rank's own, and to each message that it goes into. */
-static void receive_merged(struct rank_walk *w, struct rank_piece q, int number,
-			   struct rank_message *m)
+/* What comes is added to the rank's own, or takes its place, but for what is kept apart; and to
+ * each message that it goes into, but for whole sums. */
+static int receive_merged(struct rank_walk *w, const struct coll_xfer *x, struct rank_piece q,
+			  int number, struct rank_message *m)
 {
+	bool apart = coll_is_apart(w->out->ranks, x->kept);
+	bool whole = coll_is_whole(w->out->ranks, x->kept);
 	size_t end, first = rank_merged_find(&w->merged, number, &end);
 
+	end = whole || x->op == COLL_OP_COPY ? first : end;
 	while (q.count > 0) {
 		struct rank_piece part = q;
-		bool own = is_own(w, &q, 0);
+		bool own = is_own(w, &q, 0), again = !apart;
 
 		for (part.count = 1; part.count < q.count &&
 				     goes_along(w, &q, part.count, first, end);) {
 			part.count++;
 		}
-		add_alike(w, part, own, false, m);
+		part.reduce = part.reduce && !(whole && own);
+		if (!apart) {
+			add_alike(w, part, own, false, m);
+		}
 		for (size_t row = first; row < end; row++) {
 			int64_t at = w->merged.rows.v[row].message * w->merged.vector + q.first;
 			struct rank_piece more = { .buf = RANK_WORK, .first = (int32_t)at,
-						   .count = part.count, .again = true,
+						   .count = part.count, .again = again,
 						   .reduce = is_written(w, RANK_WORK, at) };
 
 			if (rank_merged_covers(&w->merged, &w->merged.rows.v[row], q.first)) {
 				add_alike(w, more, false, false, m);
+				again = true;
 			}
+		}
+		if (!again) {
+			return WEFT_EUNSUPPORTED;	/* it goes nowhere */
 		}
 		q.first += part.count;
 		q.count -= part.count;
 	}
+	return 0;
 }
 
 static int send_merged(struct rank_walk *w, const struct coll_xfer *x, struct rank_piece q,
@@ -363,7 +375,8 @@ static int send_merged(struct rank_walk *w, const struct coll_xfer *x, struct ra
 static int add_merged(struct rank_walk *w, const struct coll_xfer *x, struct rank_piece q,
 		      bool sends, struct rank_message *m)
 {
-	int number = x->kept ? x->kept - 1 : x->op == COLL_OP_FORWARD ? x->dest : m->peer;
+	int number = x->kept ? coll_kept_number(w->out->ranks, x->kept)
+		     : x->op == COLL_OP_FORWARD ? x->dest : m->peer;
 
 	if ((w->merged.n_messages + 1) * w->merged.vector > INT32_MAX) {
 		return WEFT_ELIMIT;
@@ -371,8 +384,7 @@ static int add_merged(struct rank_walk *w, const struct coll_xfer *x, struct ran
 	if (sends) {
 		return send_merged(w, x, q, m);
 	}
-	receive_merged(w, q, number, m);
-	return 0;
+	return receive_merged(w, x, q, number, m);
 }
 
 /* Of the transfers of a message, which stand together, each chunk once; of shards that move alike
@@ -454,6 +466,7 @@ static int walk_half(struct rank_walk *w, const struct coll_xfer *x, int64_t fro
 {
 	int rc = 0;
 
+	w->before.kept = 0;
 	for (int64_t i = from; i < to && !rc; i++) {
 		const struct topo_arc *a = topo_arc(coll_topo(w->s), x[i].arc);
 

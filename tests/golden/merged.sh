@@ -3,19 +3,22 @@
 # All-reduces in as many steps as the digraph is wide, whose sums are merged on their way: replayed by another program,
 # what auto takes, and who does not run them.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 here=$(cd "$(dirname "$0")" && pwd)
 cost=(--alpha 500ns --link-bandwidth 400Gbps)
 
-# whole TOPOLOGY STEPS VECTORS: that cross the fullest link, added up over the steps
+# whole TOPOLOGY STEPS VECTORS [SIZE]: that cross the fullest link, added up over the steps
 whole() {
-	weft schedule make -t "$1" -c allreduce -a one-shot "${cost[@]}" --size 4KiB -o "$T/s.json" >"$T/out" &&
+	weft schedule make -t "$1" -c allreduce -a one-shot "${cost[@]}" --size "${4-4KiB}" -o "$T/s.json" >"$T/out" &&
 		[[ $(python3 "$here/replay_allreduce.py" "$T/s.json") == "$2 $3" ]]
 	tap "$1: $2 steps, $3 vectors over a link"
 }
 whole 'Mesh(4,4)' 6 6.000000
-whole 'GenKautz(4,64)' 3 4.000000
+whole 'GenKautz(4,64)' 3 3.000000
+whole 'GenKautz(4,64)' 4 1.000000 32KiB
+whole 'GenKautz(4,100)' 4 4.000000
+whole 'Jellyfish(32,4,1)' 6 3.000000 16KiB
+whole 'Mesh(4,4)' 11 3.000000 64KiB
+whole 'Multi(Jellyfish(12,3,1),2)' 6 1.250000 64KiB
 whole 'Jellyfish(32,4,1)' 4 8.000000
 whole 'SlimFly(5)' 2 2.000000
 whole 'Multi(Mesh(3,3),2)' 4 2.000000

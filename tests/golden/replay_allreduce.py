@@ -2,7 +2,8 @@
 """Replays an all-reduce written as weft-schedule JSON (chunks for ranks' shards, copy 0, reduce 1, forward 2 of the sum
 that came from a rank, or under a number) with sets of contributions, a bit a rank, and prints steps and the sum over
 steps of the fullest arc, in vectors over its capacity. A compact one is written out first, by the products of its
-generators, and one whose shards move alike for all shards. What is kept under one number at its head is one message."""
+generators, and one whose shards move alike for all shards. What is kept under one number at its head is one message;
+numbers above the ranks are of sums that are only kept, the last takes the place of what the head contributed."""
 import json
 import sys
 
@@ -37,6 +38,7 @@ piece = {c: i for i, c in enumerate(cuts)}
 pieces = len(cuts) - (cuts[-1] == n * chunks)
 size = [b - a for a, b in zip(cuts, cuts[1:] + [n * chunks])]
 held = [[1 << v] * pieces for v in range(n)]
+given = set()
 total = 0.0
 for step in sorted(by_step):
     load, moves, messages = [0] * len(arcs), [], set()
@@ -46,10 +48,19 @@ for step in sorted(by_step):
             load[arc] += 0 if kept and (arc, c, kept) in messages else size[c]
             messages.add((arc, c, kept))
             whose = of[0] if op == 2 else arcs[arc][0]
-            moves.append((arcs[arc][0], arcs[arc][1], c, op, whose, kept - 1 if kept else whose, kept > 0))
+            moves.append((arcs[arc][0], arcs[arc][1], c, op, whose, (kept - 1) % n if kept else whose, kept))
     sent = [came[u, of, c] if op == 2 else held[u][c] for u, _, c, op, of, _, _ in moves]
-    for (_, v, c, op, of, under, merged), what in zip(moves, sent):
-        came[v, under, c] = what | (came.get((v, under, c), 0) if merged else 0)
+    for (_, v, c, op, of, under, kept), what in zip(moves, sent):
+        if kept == 2 * n + 1 and (v, c) not in given:
+            given.add((v, c))
+            held[v][c] = 0
+        if kept <= 2 * n:
+            before = came.get((v, under, c), 0) if kept else 0
+            assert before & what == 0, "a contribution is kept twice"
+            came[v, under, c] = what | before
+        if n < kept <= 2 * n:
+            continue
+        assert not op or (kept > n) == ((v, c) in given), "own and whole mix"
         if op:
             assert held[v][c] & what == 0, "a contribution is summed twice"
         held[v][c] = held[v][c] | what if op else what

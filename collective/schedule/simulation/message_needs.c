@@ -45,7 +45,8 @@ struct needs_index {
 static int32_t part_brought(const struct coll_sched *s, const struct coll_xfer *y)
 {
 	if (y->kept) {
-		return y->kept;
+		return coll_is_whole(s->ranks, y->kept)
+			       ? 0 : coll_kept_number(s->ranks, y->kept) + 1;
 	}
 	return s->forwards && y->op == COLL_OP_REDUCE ? topo_arc(s->topo, y->arc)->src + 1
 						      : y->dest + 1;

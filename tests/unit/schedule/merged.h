@@ -56,4 +56,32 @@ static inline struct coll_sched *merged_moore(const char *expr, int chunks, bool
 	return s;
 }
 
+/* Two steps where exactly one walk of two arcs leads from each rank to each, as on GenKautz(2,4):
+ * what came in the first goes on in the second, and a rank's own comes back to it. */
+static inline struct coll_sched *merged_walks(const char *expr, int chunks, bool alike)
+{
+	struct coll_sched *s = empty(COLL_ALLREDUCE, expr, chunks);
+	const struct topo *t = coll_topo(s);
+	struct err err = { 0 };
+	int n = topo_n(t);
+
+	if (alike) {
+		must(coll_set_alike(s, &err), &err);
+	}
+	for (int i = 0; i < (alike ? 1 : n) * topo_m(t); i++) {
+		struct coll_xfer x = { .arc = i % topo_m(t), .origin = i / topo_m(t),
+				       .dest = COLL_NO_DEST, .last = chunks - 1,
+				       .op = COLL_OP_REDUCE, .kept = (uint16_t)(n + 1) };
+
+		must(coll_add(s, &x, &err), &err);
+		x.step = 1;
+		x.op = COLL_OP_FORWARD;
+		x.dest = 0;
+		x.kept = (uint16_t)(2 * n + 1);
+		must(coll_add(s, &x, &err), &err);
+	}
+	must(coll_finish(s, &err), &err);
+	return s;
+}
+
 #endif

@@ -69,15 +69,38 @@ static void test_written_out(void **state)
 	coll_free(s);
 }
 
-/* The schedule of the other tests with transfer i changed, or left out. */
-static void refuse(int i, struct coll_xfer x, bool gone, const char *what)
+/* Sums that pass by, over loops too, and take the place of what a rank had. */
+static void test_walks(void **state)
 {
-	struct coll_sched *from = merged_moore("Odd(3)", 1, true);
-	struct coll_sched *s = empty(COLL_ALLREDUCE, "Odd(3)", 1);
+	(void)state;
+	for (int alike = 0; alike < 2; alike++) {
+		struct coll_sched *s = merged_walks("GenKautz(2,4)", 3, alike), *out;
+		struct err err = { 0 };
+
+		expect_factor(s, 4, 8 * 2 * 4);
+		must(coll_unfold(s, &out, &err), &err);
+		expect_factor(out, 4, 8 * 2 * 4);
+		coll_free(out);
+		must(coll_rename(s, (int[]){ 2, 0, 3, 1 }, &out, &err), &err);
+		expect_factor(out, 4, 8 * 2 * 4);
+		coll_free(out);
+		assert_true(time_of(s, false) == time_of(s, true));
+		coll_free(s);
+	}
+}
+
+/* A schedule of the other tests with transfer i changed, or left out. */
+static void refuse_in(struct coll_sched *from, int i, struct coll_xfer x, bool gone,
+		      const char *what)
+{
+	struct topo *t = NULL;
+	struct coll_sched *s;
 	const struct coll_xfer *v;
 	struct err err = { 0 };
 	int64_t n;
 
+	must(topo_copy(coll_topo(from), &t, &err), &err);
+	must(coll_new(COLL_ALLREDUCE, t, 1, 0, 0, &s, &err), &err);
 	must(coll_set_alike(s, &err), &err);
 	v = coll_xfers(from, &n);
 	for (int64_t k = 0; k < n; k++) {
@@ -91,6 +114,39 @@ static void refuse(int i, struct coll_xfer x, bool gone, const char *what)
 		fail_msg("\"%s\" is not in: %s", what, err.msg);
 	}
 	coll_free(from);
+	coll_free(s);
+}
+
+static void refuse(int i, struct coll_xfer x, bool gone, const char *what)
+{
+	refuse_in(merged_moore("Odd(3)", 1, true), i, x, gone, what);
+}
+
+static void refuse_walks(int i, struct coll_xfer x, bool gone, const char *what)
+{
+	refuse_in(merged_walks("GenKautz(2,4)", 1, true), i, x, gone, what);
+}
+
+static void test_walks_refused(void **state)
+{
+	struct coll_sched *s = merged_walks("GenKautz(2,4)", 1, true);
+	const struct coll_xfer *v;
+	int64_t n;
+
+	(void)state;
+	v = coll_xfers(s, &n);
+	for (int64_t i = 0; i < n; i++) {
+		struct coll_xfer x = v[i];
+		const struct topo_arc *a = topo_arc(coll_topo(s), x.arc);
+
+		refuse_walks((int)i, x, true, "");
+		x.kept = x.op == COLL_OP_REDUCE ? 1 : 3;	/* added, that is */
+		refuse_walks((int)i, x, false, a->src == a->dst ? "a self-loop carries nothing"
+				       : x.op == COLL_OP_REDUCE
+		       ? "are added to a rank's own, and take its place" : "");
+		x.kept = 4 + 4;		/* under another number, which is not sent */
+		refuse_walks((int)i, x, false, "");
+	}
 	coll_free(s);
 }
 
@@ -129,7 +185,7 @@ static void test_refused(void **state)
 static void test_not_added(void **state)
 {
 	struct coll_sched *s = empty(COLL_ALLREDUCE, "Odd(3)", 1);
-	struct coll_xfer x = { .dest = COLL_NO_DEST, .op = COLL_OP_REDUCE, .kept = 11 };
+	struct coll_xfer x = { .dest = COLL_NO_DEST, .op = COLL_OP_REDUCE, .kept = 22 };
 	struct err err = { 0 };
 
 	(void)state;
@@ -218,6 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loads), cmocka_unit_test(test_written_out),
 		cmocka_unit_test(test_refused), cmocka_unit_test(test_not_added),
+		cmocka_unit_test(test_walks), cmocka_unit_test(test_walks_refused),
 		cmocka_unit_test(test_files), cmocka_unit_test(test_transformed),
 	};
 
