@@ -72,6 +72,22 @@ int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks, const str
  */
 int coll_steady(enum coll_kind kind, struct topo *topo, struct coll_sched **out, struct err *err);
 
+/*
+ * An all-reduce in a few batches that overlap, for a cost: of unequal sizes, with as much of the
+ * vector summed in a root as serves all links, and shares of shortest paths for each batch and root
+ * by itself. So nodes with fewer links than others keep no others waiting: on tori with links out
+ * it comes within some percent of the time that the whole torus takes. Sizes and shares are the
+ * optimum of one linear program within a percent or so, and cut into chunks of about 2^-14 of the
+ * vector.
+ *
+ * Takes over topo. *out is NULL where it takes below_ns or more, where nodes times arcs are more
+ * than 2^19 or a third of max_transfers, and beyond 2^22 arcs times twice the diameter.
+ * WEFT_EUNSUPPORTED, WEFT_EINFEASIBLE, WEFT_ELIMIT; verified. O(700 rounds x (5 nodes + steps) x
+ * arcs), a few ns each.
+ */
+int coll_steady_timed(struct topo *topo, const struct coll_cost *cost, double below_ns,
+		      int64_t max_transfers, struct coll_sched **out, struct err *err);
+
 /* What a schedule with late takers is made for. */
 struct coll_late_aim {
 	const struct coll_cost *cost;	/* its prices of steps and bytes */

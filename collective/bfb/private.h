@@ -126,6 +126,46 @@ struct bfb_steady {
 	size_t *first;		/* of a node in share */
 };
 
+/* ---- steady_timed.c: batches of unequal sizes ---- */
+
+/* A node other than the root, at this distance, and the ends of its shortest paths: one or more of
+ * uses[first .. first + n - 1]. */
+struct bfb_ending {
+	int32_t dist, n;
+	size_t first;
+};
+
+/* Shortest paths from all roots to all nodes, or the other way. */
+struct bfb_paths {
+	VEC(struct bfb_ending) endings;	/* root after root, n - 1 each */
+	VEC(int32_t) uses;		/* arcs of the digraph */
+};
+
+#define BFB_UNEQUAL_BATCHES 5
+
+/* What a batch has from a root is a *part* of the vector: parts[batch * n + root]. In step
+ * begins[batch] - 1 the sums of a batch are complete in its roots. */
+struct bfb_unequal {
+	const struct topo *t;
+	int n, m, diameter;
+	int32_t *back;			/* by arc: its reverse; NULL: some have none, and */
+	struct bfb_paths paths[2];	/* [1] are those to the roots, else not looked at */
+	int tries;			/* of when batches begin */
+	int most;			/* batches */
+	int batches, steps, begins[BFB_UNEQUAL_BATCHES];
+	float *regret[2], *share[2];	/* by batch, then as uses; share: sums over the rounds */
+	double *per;			/* by arc: 1 / capacity */
+	double *price, *price_regret;	/* by step and arc */
+	double *load, *load_sum;	/* likewise: of the vector per capacity */
+	double *part, *part_regret, *part_cost, *part_sum;
+	double rounds;			/* the weight of all in these sums */
+	struct arrays arrays;
+};
+
+/* Labels of the vector for each part, then their arcs: the schedule, verified. Takes over topo. */
+int bfb_unequal_cut(const struct bfb_unequal *x, struct topo *topo, struct coll_sched **out,
+		    struct err *err);
+
 /* ---- solve.c: one direction ---- */
 
 /* One direction: the all-gather of a digraph. */

@@ -7,6 +7,7 @@
  * that cannot be beaten, or the work would be out of proportion. What can be cut into batches that
  * overlap is offered so too, and moved to idle links.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "collective/bfb/bfb.h"
@@ -236,56 +237,9 @@ static int64_t size_of(const struct topo *t)
 	return (int64_t)topo_n(t) * topo_m(t);
 }
 
-/* Nodes times arcs up to which "auto" balances all links at once, and transfers in batches; of jobs
- * so many times as otherwise. */
-#define MAX_STEADY (INT64_C(1) << 19)
-#define STEADY_KEPT (1 << 24)
-#define STEADY_JOB 4
-
-/* Balanced for batches that overlap, where the best so far is above the bound. These are not moved
- * to idle links, as none are idle for long. */
-int make_by_steady(const struct coll_make_query *q, const struct coll_algorithm *self,
-		   struct coll_made *best, struct err *err)
-{
-	int64_t most = q->max_transfers > 0 ? q->max_transfers * STEADY_JOB : STEADY_KEPT;
-	struct coll_made one = { .algorithm = self };
-	struct topo *copy = NULL;
-	int rc;
-
-	if (!q->algorithm && best->sched &&
-	    (!make_is_above(q, best) || size_of(q->topo) > MAX_STEADY)) {
-		return 0;
-	}
-	rc = topo_copy(q->topo, &copy, err);
-	if (rc || (rc = coll_steady(q->kind, copy, &one.sched, err))) {
-		return rc;
-	}
-	return make_offer_overlapped(q, &one, most, best, err);
-}
-
-/* Nodes times arcs up to which "auto" packs trees: for a job, and where a user waits or a job's
- * servers are counted with all that is inside them. */
-#define JOB_TREES (INT64_C(1) << 14)
-#define MAX_TREES (INT64_C(1) << 18)
-
-/* The same for an all-reduce where nearly all arcs have a reverse: spanning trees are quick. */
-#define MAX_SPANNING (INT64_C(1) << 21)
-
-/* Nodes up to which they are packed where there is nothing else. */
-#define MAX_ALONE 4096
-
-/* Trees that come as near to the bound are not packed in another way. */
+/* Trees that come as near to the bound are not packed in another way; and so are links alike that
+ * much. */
 #define NEAR 1.02
-
-/* Whether trees may gain anything on the best so far, for work that is worth it. */
-static bool may_gain(const struct coll_make_query *q, bool spanning, const struct coll_made *best)
-{
-	const struct topo *t = q->physical ? q->physical : q->topo;
-	int64_t work = size_of(t), most = spanning ? MAX_SPANNING : MAX_TREES;
-
-	return work <= (q->max_transfers > 0 && !q->physical ? JOB_TREES : most) &&
-	       (!best->sched || make_is_above(q, best));
-}
 
 /* What goes into the rank with the thinnest links; *all: into all of them. */
 static int64_t thinnest(const struct topo *t, int64_t *all)
@@ -311,6 +265,79 @@ static bool is_lopsided(const struct topo *t)
 	int64_t all, least = thinnest(t, &all);
 
 	return (double)least * topo_n(t) * NEAR < (double)all;
+}
+
+/* Nodes times arcs up to which "auto" balances all links at once, and transfers in batches; of jobs
+ * so many times as otherwise. */
+#define MAX_STEADY (INT64_C(1) << 19)
+#define MAX_UNEQUAL (INT64_C(1) << 18)
+#define SMALL_UNEQUAL (INT64_C(1) << 14)
+#define STEADY_KEPT (1 << 24)
+#define STEADY_JOB 4
+
+/* An all-reduce in unequal batches for the cost, which gain most where links into ranks are unlike:
+ * elsewhere they are for small digraphs. */
+static int offer_unequal(const struct coll_make_query *q, const struct coll_algorithm *self,
+			 int64_t most, struct coll_made *best, struct err *err)
+{
+	double below_ns = best->sched ? (double)best->time_ns / MET(q) : HUGE_VAL;
+	struct coll_made one = { .algorithm = self };
+	struct topo *copy = NULL;
+	int rc = 0;
+
+	if (!q->algorithm && best->sched &&
+	    size_of(q->topo) > (is_lopsided(q->topo) ? MAX_UNEQUAL : SMALL_UNEQUAL)) {
+		return 0;
+	}
+	if ((rc = topo_copy(q->topo, &copy, err)) ||
+	    (rc = coll_steady_timed(copy, q->cost, below_ns, most, &one.sched, err))) {
+		return rc;
+	}
+	return one.sched ? make_offer(q, &one, best, err) : 0;
+}
+
+/* Balanced for batches that overlap, where the best so far is above the bound. These are not moved
+ * to idle links, as none are idle for long. */
+int make_by_steady(const struct coll_make_query *q, const struct coll_algorithm *self,
+		   struct coll_made *best, struct err *err)
+{
+	int64_t most = q->max_transfers > 0 ? q->max_transfers * STEADY_JOB : STEADY_KEPT;
+	struct coll_made one = { .algorithm = self };
+	struct topo *copy = NULL;
+	int rc;
+
+	if (!q->algorithm && best->sched &&
+	    (!make_is_above(q, best) || size_of(q->topo) > MAX_STEADY)) {
+		return 0;
+	}
+	rc = topo_copy(q->topo, &copy, err);
+	if (rc || (rc = coll_steady(q->kind, copy, &one.sched, err)) ||
+	    (rc = make_offer_overlapped(q, &one, most, best, err))) {
+		return rc;
+	}
+	return q->kind == COLL_ALLREDUCE && q->cost && q->batches == 0
+		       ? offer_unequal(q, self, most, best, err) : 0;
+}
+
+/* Nodes times arcs up to which "auto" packs trees: for a job, and where a user waits or a job's
+ * servers are counted with all that is inside them. */
+#define JOB_TREES (INT64_C(1) << 14)
+#define MAX_TREES (INT64_C(1) << 18)
+
+/* The same for an all-reduce where nearly all arcs have a reverse: spanning trees are quick. */
+#define MAX_SPANNING (INT64_C(1) << 21)
+
+/* Nodes up to which they are packed where there is nothing else. */
+#define MAX_ALONE 4096
+
+/* Whether trees may gain anything on the best so far, for work that is worth it. */
+static bool may_gain(const struct coll_make_query *q, bool spanning, const struct coll_made *best)
+{
+	const struct topo *t = q->physical ? q->physical : q->topo;
+	int64_t work = size_of(t), most = spanning ? MAX_SPANNING : MAX_TREES;
+
+	return work <= (q->max_transfers > 0 && !q->physical ? JOB_TREES : most) &&
+	       (!best->sched || make_is_above(q, best));
 }
 
 /* An all-reduce has spanning trees used both ways, at the bound, which those of all ranks alike are

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Breadth-first broadcast that is balanced for batches that overlap. */
+#include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 #include "tests/unit/tree/common.h"
 #include "tests/unit/world.h"
 
-/* The digraph of an expression without the arcs between two nodes. */
-static struct topo *without(const char *expr, int u, int v)
+/* The digraph of an expression without the arc from one node to another, and without that back. */
+static struct topo *without_arcs(const char *expr, int u, int v, bool back)
 {
 	struct topo *whole = NULL, *t = NULL;
 
@@ -24,13 +25,18 @@ static struct topo *without(const char *expr, int u, int v)
 	for (int i = 0; i < topo_m(whole); i++) {
 		const struct topo_arc *a = topo_arc(whole, i);
 
-		if (!(a->src == u && a->dst == v) && !(a->src == v && a->dst == u)) {
+		if (!(a->src == u && a->dst == v) && !(back && a->src == v && a->dst == u)) {
 			assert_int_equal(topo_add_arc_like(t, a->src, a->dst, a, NULL), 0);
 		}
 	}
 	topo_freeze(t);
 	topo_free(whole);
 	return t;
+}
+
+static struct topo *without(const char *expr, int u, int v)
+{
+	return without_arcs(expr, u, v, true);
 }
 
 static struct coll_sched *make(enum coll_kind kind, const struct topo *t, bool steady)
@@ -168,11 +174,107 @@ static void too_large(void **state)
 	assert_null(s);
 }
 
+/* The time of a schedule, replayed, is not below its bound. */
+static double time_of(struct coll_sched *s, const struct coll_cost *cost)
+{
+	struct coll_report r;
+	struct err err = { 0 };
+	int64_t ns, bound;
+
+	coll_report_init(&r);
+	must(coll_verify(s, &r, &err), &err);
+	must(coll_time(s, &r, cost, &ns, &bound, &err), &err);
+	assert_true(ns >= bound);
+	coll_report_fini(&r);
+	coll_free(s);
+	return (double)ns;
+}
+
+static struct coll_sched *unequal(const struct topo *t, const struct coll_cost *cost,
+				  double below_ns, int64_t max_transfers)
+{
+	struct coll_sched *s = NULL;
+	struct topo *copy = NULL;
+	struct err err = { 0 };
+
+	must(topo_copy(t, &copy, &err), &err);
+	must(coll_steady_timed(copy, cost, below_ns, max_transfers, &s, &err), &err);
+	return s;
+}
+
+#define MANY (1 << 24)
+
+static const struct coll_cost fast = {
+	.alpha_ns = 500, .hop_ns = 400, .link_bps = 400000000000, .size_bytes = 16 << 20,
+};
+
+/* A torus less a link, or one direction of it, takes little more than the whole one. */
+static void near_whole(void **state)
+{
+	static const struct { const char *expr; int v; bool duplex; double more; } cases[] = {
+		{ "Torus(6,6)", 1, true, 1.14 }, { "Torus(4,4)", 4, false, 1.16 },
+		{ "Torus(8,8)", 8, true, 1.13 },
+	};
+
+	(void)state;
+	for (int i = 0; i < ALL_OR_SOME(3, 2); i++) {
+		struct topo *t = without_arcs(cases[i].expr, 0, cases[i].v, cases[i].duplex);
+		struct topo *whole = NULL;
+		double before;
+
+		assert_int_equal(topo_parse(cases[i].expr, &whole, NULL, NULL), 0);
+		before = time_of(make(COLL_ALLREDUCE, whole, false), &fast);
+		assert_true(time_of(unequal(t, &fast, HUGE_VAL, MANY), &fast) <=
+			    before * cases[i].more);
+		topo_free(whole);
+		topo_free(t);
+	}
+}
+
+/* With capacities, parallel arcs and self-loops, of long vectors: hardly more than level by level
+ * in a single batch, which is one of its choices. */
+static void unequal_random(void **state)
+{
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 4303);
+	for (int i = 0; i < ALL_OR_SOME(100, 20); i++) {
+		struct topo *t = random_digraph(&r, 2 + (int)rng_below(&r, 14),
+						(int)rng_below(&r, 40), 3, 1, 0);
+		double levels = time_of(make(COLL_ALLREDUCE, t, false), &fast);
+
+		assert_true(time_of(unequal(t, &fast, HUGE_VAL, MANY), &fast) <= levels * 1.03);
+		topo_free(t);
+	}
+}
+
+static void unequal_nothing(void **state)
+{
+	struct topo *t = without("Torus(4,4)", 0, 1), *path = NULL;
+	struct coll_sched *s = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_null(unequal(t, &fast, 1000, MANY));
+	assert_null(unequal(t, &fast, HUGE_VAL, 100));
+	assert_int_equal(topo_new(2, &path, NULL), 0);
+	assert_int_equal(topo_add_arc(path, 0, 1, 1, 0, NULL), 0);
+	topo_freeze(path);
+	assert_int_equal(coll_steady_timed(path, &fast, HUGE_VAL, MANY, &s, &err),
+			 WEFT_EINFEASIBLE);
+	assert_non_null(strstr(err.msg, "no path"));
+	assert_null(s);
+	topo_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(broken), cmocka_unit_test(never_worse),
 		cmocka_unit_test(compact), cmocka_unit_test(too_large),
+		cmocka_unit_test(near_whole), cmocka_unit_test(unequal_random),
+		cmocka_unit_test(unequal_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
