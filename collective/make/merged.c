@@ -234,10 +234,6 @@ static int send(struct merged *m, const struct merged_state *s, int arc, const i
 		.op = COLL_OP_REDUCE,
 	};
 
-	if (s->number == OWN && m->step > 0) {
-		return err_set(err, WEFT_EUNSUPPORTED, "rank %d merges its own sum with others: "
-			       "not supported", s->node);
-	}
 	if (s->number != OWN) {
 		x.op = COLL_OP_FORWARD;
 		x.dest = s->number;
@@ -580,18 +576,17 @@ static double weigh(const struct merged_plan *p, const struct coll_cost *c)
 }
 
 /* About the least that sums may take with copies in so many steps: what a rank sends and gets, and
- * where all have as many neighbours what passes by. */
+ * what passes by, of as many pieces as the first node has others near. */
 static double estimate(const struct merged *m, int radius, const struct coll_cost *cost)
 {
-	double degree = topo_max_degree(m->g.t), colours = 1, nodes = 1;
 	struct merged_plan p = { .owners.radius = radius, .steps = m->g.width };
+	double colours = 0;
 
-	for (int i = 0; i < radius; i++) {
-		nodes *= degree;
-		colours += nodes;
+	for (int v = 0; v < m->g.n; v++) {
+		colours += dist(m, 0, v) <= radius;
 	}
-	colours = fmin(colours, m->g.n);
-	p.vectors = radius ? 2 * (1 - 1 / colours) / degree + (m->g.width - 2) / colours
+	p.vectors = radius ? 2 * (1 - 1 / colours) / topo_max_degree(m->g.t) +
+				     (m->g.width - 2) / colours
 			   : m->g.width;
 	return weigh(&p, cost);
 }
@@ -680,18 +675,27 @@ static void plan_walks(struct merged *m, const struct merged_aim *aim, struct me
 	}
 }
 
-/* Sums at some nodes of each neighbourhood, and copies from there: of so many steps more at most.
- */
+/* Sums at some nodes of each neighbourhood, early and by walks, and copies from there: of so many
+ * steps more at most. */
 static void plan_hybrids(struct merged *m, const struct merged_aim *aim, struct merged_plan *best)
 {
 	int order = best->order;
 
 	for (int radius = 1; radius <= aim->extra && radius < m->g.width && m->g.work < MAX_WORK;
 	     radius++) {
-		struct merged_plan p = { .order = order };
+		struct merged_plan p = { .order = order }, q = { .order = order, .walks = true };
 
-		if (may_gain(m, radius, aim, best) && merged_colour(&m->g, radius, &p.owners)) {
-			(void)try_plan(m, &p, aim, best, NULL);
+		if (!may_gain(m, radius, aim, best) || !merged_colour(&m->g, radius, &p.owners)) {
+			continue;
+		}
+		q.owners.colours = p.owners.colours;
+		q.owners.colour = x_alloc((size_t)m->g.n, sizeof(*q.owners.colour));
+		memcpy(q.owners.colour, p.owners.colour, (size_t)m->g.n * sizeof(*p.owners.colour));
+		(void)try_plan(m, &p, aim, best, NULL);
+		if (m->g.walks) {
+			(void)try_plan(m, &q, aim, best, NULL);
+		} else {
+			plan_fini(&q);
 		}
 	}
 }

@@ -21,6 +21,7 @@
 
 #define MAX_COLOURS 256
 #define PASSES 20	/* over all nodes, to give each all colours */
+#define MAX_WORK (INT64_C(1) << 21)	/* looks at a node, for the colours of a radius */
 
 void merged_owners_fini(struct merged_owners *o)
 {
@@ -143,6 +144,7 @@ struct colour_search {
 	int32_t *colour, *count;	/* count[v * colours + c] */
 	int32_t *near, *first_near, *far, *first_far;
 	struct rng rng;
+	int64_t most;		/* of the work */
 };
 
 static void search_init(struct colour_search *s, struct merged_graph *g, int radius)
@@ -234,15 +236,16 @@ static bool search(struct colour_search *s, int colours)
 			s->count[s->far[i] * colours + s->colour[u]]++;
 		}
 	}
-	for (int pass = 0; pass < PASSES && lacks; pass++) {
+	for (int pass = 0; pass < PASSES && lacks && s->g->work < s->most; pass++) {
 		lacks = 0;
-		for (int i = 0; i < n * colours; i++) {
+		for (int i = 0; i < n * colours && s->g->work < s->most; i++) {
 			if (s->count[i] == 0) {
 				give(s, i / colours, i % colours);
 				lacks++;
 			}
 		}
 	}
+	lacks = 0;
 	for (int i = 0; i < n * colours && !lacks; i++) {
 		lacks += s->count[i] == 0;
 	}
@@ -263,7 +266,8 @@ bool merged_colour(struct merged_graph *g, int radius, struct merged_owners *out
 
 		most = n < most ? n : most;
 	}
-	for (int c = most; c > 1 && !found; c -= 1 + c / 8) {
+	s.most = g->work + MAX_WORK;
+	for (int c = most; c > 1 && !found && g->work < s.most; c -= 1 + c / 8) {
 		found = search(&s, c);
 		out->colours = c;
 	}

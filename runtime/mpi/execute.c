@@ -395,7 +395,7 @@ static int store_piece(struct mpi_run *r, int32_t k, const char *from)
 	    (rc = mpi_elements_copy(&r->el, from, chunk(r, RANK_WORK, q->kept), n))) {
 		return rc;
 	}
-	if (q->reduce && (!q->fresh || r->in_place)) {
+	if (q->reduce && (!q->fresh || (r->in_place && q->buf != RANK_WORK))) {
 		return mpi_elements_sum(&r->el, from, to, n);
 	}
 	if ((rc = mpi_elements_copy(&r->el, from, to, n)) || !q->fresh) {

@@ -24,32 +24,36 @@ static int message_of(struct rank_merged *g, const struct coll_xfer *x)
 	return (int)number;
 }
 
+/* Whether some chunks of both, of which the first was sorted before, are of one message. */
+static bool is_beside(const struct coll_xfer *own, const struct coll_xfer *x)
+{
+	return own && own->kept && own->kept == x->kept && own->step == x->step &&
+	       own->arc == x->arc && own->origin == x->origin && own->first <= x->last &&
+	       x->first <= own->last;
+}
+
 int rank_merged_make(struct rank_merged *g, const struct coll_sched *part, int rank, int unit,
 		     struct err *err)
 {
 	int64_t n;
-	const struct coll_xfer *x = coll_xfers(part, &n);
+	const struct coll_xfer *x = coll_xfers(part, &n), *own = NULL;
 
 	*g = (struct rank_merged){ .chunks = coll_chunks(part) / unit };
 	g->vector = (int64_t)coll_ranks(part) * g->chunks;
 	for (int64_t i = 0; i < n && coll_merges(part); i++) {
-		bool joined = i > 0 && x[i].kept && x[i].kept == x[i - 1].kept &&
-			      x[i].step == x[i - 1].step && x[i].arc == x[i - 1].arc &&
-			      x[i].origin == x[i - 1].origin && x[i].op != x[i - 1].op;
-
-		if (topo_arc(coll_topo(part), x[i].arc)->src != rank) {
+		own = x[i].op == COLL_OP_REDUCE ? &x[i] : own;
+		if (topo_arc(coll_topo(part), x[i].arc)->src != rank ||
+		    x[i].op != COLL_OP_FORWARD) {
 			continue;
 		}
-		if (joined) {
+		if (is_beside(own, &x[i]) &&
+		    (own->first != x[i].first || own->last != x[i].last)) {
 			return err_set(err, WEFT_EUNSUPPORTED, "step %d: rank %d merges its own "
-				       "sum with others: not supported", x[i].step, rank);
+				       "sum with others in part: not supported", x[i].step, rank);
 		}
-		if (x[i].op == COLL_OP_FORWARD) {
-			vec_push(&g->rows, (struct rank_merge_row){
-				x[i].dest, message_of(g, &x[i]),
-				coll_is_alike(part) ? -1 : x[i].origin, x[i].first / unit,
-				x[i].last / unit });
-		}
+		vec_push(&g->rows, (struct rank_merge_row){
+			x[i].dest, message_of(g, &x[i]), coll_is_alike(part) ? -1 : x[i].origin,
+			x[i].first / unit, x[i].last / unit, is_beside(own, &x[i]) });
 	}
 	qsort(g->rows.v, g->rows.n, sizeof(*g->rows.v), by_number);
 	return 0;
@@ -63,10 +67,9 @@ void rank_merged_fini(struct rank_merged *g)
 
 int64_t rank_merged_copy(const struct rank_merged *g, const struct coll_xfer *x)
 {
-	uint64_t number = 0;
+	uint64_t number;
 
-	u64map_get(&g->messages, key_of(x), &number);
-	return (int64_t)number;
+	return u64map_get(&g->messages, key_of(x), &number) ? (int64_t)number : -1;
 }
 
 size_t rank_merged_find(const struct rank_merged *g, int number, size_t *end)

@@ -41,6 +41,7 @@ struct rank_merge_row {
 	int32_t number, message;
 	int32_t origin;		/* -1: of all shards */
 	int32_t first, last;	/* chunks of the shard */
+	bool own;		/* with what the rank itself contributes */
 };
 
 /*
@@ -56,11 +57,13 @@ struct rank_merged {
 };
 
 /* For the part of this rank, of whose schedule `unit` chunks are one; empty where none are merged.
- * WEFT_EUNSUPPORTED: own sums with those of others. O(transfers log). */
+ * WEFT_EUNSUPPORTED: own sums with those of others, of some chunks of a message only.
+ * O(transfers log). */
 int rank_merged_make(struct rank_merged *g, const struct coll_sched *part, int rank, int unit,
 		     struct err *err);
 void rank_merged_fini(struct rank_merged *g);
-/* The copy of the message that a transfer is of. O(1). */
+/* The copy of the message that a transfer is of; -1: it has none, as nothing that came goes into
+ * it. O(1). */
 int64_t rank_merged_copy(const struct rank_merged *g, const struct coll_xfer *x);
 /* The rows of a number: from the one returned to before *end. O(log). */
 size_t rank_merged_find(const struct rank_merged *g, int number, size_t *end);

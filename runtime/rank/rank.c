@@ -15,9 +15,9 @@
 #include "runtime/rank/private.h"
 
 /* How many receives there were when a chunk was written, and sends when it was read, or RANK_IN's
- * in its stead. */
+ * in its stead; and receives when RANK_IN's was last added to a sum elsewhere. */
 struct rank_cell {
-	int64_t written, read, own_read;
+	int64_t written, read, own_read, added;
 };
 
 /* A shard that passes through: chunks that came, and that went on. */
@@ -176,7 +176,7 @@ static void touch(struct rank_walk *w, const struct rank_piece *q, bool sends, b
 			m->after = largest(m->after, c->read);
 			m->in_place_after = largest(m->in_place_after,
 						    largest(c->read, c->own_read));
-			m->behind = largest(m->behind, c->written);
+			m->behind = largest(m->behind, largest(c->written, c->added));
 			c->written = n;
 		}
 	}
@@ -188,7 +188,8 @@ static void add_piece(struct rank_program *p, struct rank_message *m, const stru
 	struct rank_piece *last = m->pieces > 0 ? &p->pieces.v[p->pieces.n - 1] : NULL;
 
 	m->chunks += q->again ? 0 : q->count;
-	if (last && !last->again && !q->again && last->buf == q->buf && last->reduce == q->reduce &&
+	if (last && !last->again && !q->again && !(q->fresh && q->buf == RANK_WORK) &&
+	    last->buf == q->buf && last->reduce == q->reduce &&
 	    last->fresh == q->fresh && last->keep == q->keep &&
 	    (!q->keep || last->kept + last->count == q->kept) &&
 	    last->first + last->count == q->first) {
@@ -210,6 +211,11 @@ static void add_alike(struct rank_walk *w, struct rank_piece q, bool own, bool s
 		touch(w, &kept, sends, false, m);
 	}
 	q.fresh = own && q.reduce;
+	for (int32_t k = 0; q.fresh && q.buf == RANK_WORK && coll_merges(w->s) && k < q.count;
+	     k++) {
+		cell_of(w, RANK_OUT, rank_own_first(w->out, &q) + k)->added =
+			(int64_t)w->out->receives.n;
+	}
 	if (own && sends) {
 		q.first = rank_own_first(w->out, &q);
 		q.buf = RANK_IN;
@@ -332,12 +338,14 @@ static int receive_merged(struct rank_walk *w, const struct coll_xfer *x, struct
 		}
 		for (size_t row = first; row < end; row++) {
 			int64_t at = w->merged.rows.v[row].message * w->merged.vector + q.first;
+			bool first_there = !is_written(w, RANK_WORK, at);
+			bool with_own = first_there && w->merged.rows.v[row].own;
 			struct rank_piece more = { .buf = RANK_WORK, .first = (int32_t)at,
 						   .count = part.count, .again = again,
-						   .reduce = is_written(w, RANK_WORK, at) };
+						   .reduce = !first_there || with_own };
 
 			if (rank_merged_covers(&w->merged, &w->merged.rows.v[row], q.first)) {
-				add_alike(w, more, false, false, m);
+				add_alike(w, more, with_own, false, m);
 				again = true;
 			}
 		}
@@ -350,24 +358,35 @@ static int receive_merged(struct rank_walk *w, const struct coll_xfer *x, struct
 	return 0;
 }
 
+/* What came for a message, the own beside it where that belongs to it, or only the own. */
 static int send_merged(struct rank_walk *w, const struct coll_xfer *x, struct rank_piece q,
 		       struct rank_message *m)
 {
-	int64_t first = q.first;
+	int64_t copy = x->kept ? rank_merged_copy(&w->merged, x) : -1;
+	int64_t first = copy * w->merged.vector + q.first;
 
-	if (x->op != COLL_OP_FORWARD) {
-		add_whole(w, &q, true, m);
-		return 0;
-	}
-	first += rank_merged_copy(&w->merged, x) * w->merged.vector;
-	for (int32_t k = 0; k < q.count; k++) {
-		if (!is_written(w, RANK_WORK, first + k)) {
-			return WEFT_EINVAL;
+	while (q.count > 0) {
+		struct rank_piece part = q;
+		bool came = copy >= 0 && is_written(w, RANK_WORK, first);
+
+		for (part.count = 1; part.count < q.count &&
+				     (copy >= 0 && is_written(w, RANK_WORK, first + part.count)) ==
+					     came;) {
+			part.count++;
 		}
+		if (came) {
+			part.buf = RANK_WORK;
+			part.first = (int32_t)first;
+			add_alike(w, part, false, true, m);
+		} else if (x->op == COLL_OP_FORWARD) {
+			return WEFT_EINVAL;
+		} else {
+			add_whole(w, &part, true, m);
+		}
+		first += part.count;
+		q.first += part.count;
+		q.count -= part.count;
 	}
-	q.buf = RANK_WORK;
-	q.first = (int32_t)first;
-	add_alike(w, q, false, true, m);
 	return 0;
 }
 
@@ -673,5 +692,6 @@ int32_t rank_own_first(const struct rank_program *p, const struct rank_piece *q)
 {
 	bool own_shard = p->kind == COLL_REDUCE_SCATTER && q->buf == RANK_OUT;
 
-	return own_shard ? p->rank * p->chunks + q->first : q->first;
+	return own_shard ? p->rank * p->chunks + q->first
+	       : q->buf == RANK_WORK ? q->first % (p->ranks * p->chunks) : q->first;
 }

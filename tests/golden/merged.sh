@@ -16,8 +16,9 @@ whole 'Mesh(4,4)' 6 6.000000
 whole 'GenKautz(4,64)' 3 3.000000
 whole 'GenKautz(4,64)' 4 1.000000 32KiB
 whole 'GenKautz(4,100)' 4 4.000000
-whole 'Jellyfish(32,4,1)' 6 3.000000 16KiB
-whole 'Mesh(4,4)' 11 3.000000 64KiB
+whole 'Jellyfish(32,4,1)' 6 2.625000 16KiB
+whole 'Mesh(8,8)' 15 7.500000 16KiB
+whole 'Kautz(4,2)' 4 0.800000 16KiB
 whole 'Multi(Jellyfish(12,3,1),2)' 6 1.250000 64KiB
 whole 'Jellyfish(32,4,1)' 4 8.000000
 whole 'SlimFly(5)' 2 2.000000

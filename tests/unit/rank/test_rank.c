@@ -325,6 +325,7 @@ static void test_merged_sums(void **state)
 		{ "Odd(3)", 1, true }, { "Odd(3)", 2, true }, { "Odd(3)", 2, false },
 		{ "C(5,{1})", 1, true }, { "GenKautz(2,4)", 1, true },
 		{ "GenKautz(2,4)", 2, false }, { "GenKautz(3,9)", 1, true },
+		{ "UniRing(1,4)", 1, true }, { "UniRing(1,5)", 2, false },
 	};
 	struct err err = { 0 };
 	struct rng rng;
@@ -332,9 +333,10 @@ static void test_merged_sums(void **state)
 	(void)state;
 	rng_seed(&rng, 43);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		bool walks = rows[i].expr[0] == 'G';
-		struct coll_sched *s = (walks ? merged_walks : merged_moore)(
-			rows[i].expr, rows[i].chunks, rows[i].alike);
+		char first = rows[i].expr[0];
+		struct coll_sched *s = (first == 'G' ? merged_walks : first == 'U' ? merged_chain
+				       : merged_moore)(rows[i].expr, rows[i].chunks,
+						       rows[i].alike);
 		struct coll_sched *two;
 
 		must(coll_pipeline(s, 2, &two, &err), &err);

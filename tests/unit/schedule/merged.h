@@ -84,4 +84,37 @@ static inline struct coll_sched *merged_walks(const char *expr, int chunks, bool
 	return s;
 }
 
+/* Along a ring, whose arcs are in the order of their tails: each rank adds its own to what came,
+ * which it keeps apart, in one message; the last has the sum, and all others get copies. */
+static inline struct coll_sched *merged_chain(const char *expr, int chunks, bool alike)
+{
+	struct coll_sched *s = empty(COLL_ALLREDUCE, expr, chunks);
+	struct err err = { 0 };
+	int n = topo_n(coll_topo(s));
+
+	if (alike) {
+		must(coll_set_alike(s, &err), &err);
+	}
+	for (int i = 0; i < (alike ? 1 : n) * (n - 1); i++) {
+		int at = i % (n - 1);
+		struct coll_xfer x = { .step = at, .arc = at, .origin = i / (n - 1),
+				       .dest = COLL_NO_DEST, .last = chunks - 1,
+				       .op = COLL_OP_REDUCE,
+				       .kept = (uint16_t)(at < n - 2 ? n + 1 : 1) };
+
+		must(coll_add(s, &x, &err), &err);
+		x.op = COLL_OP_FORWARD;
+		x.dest = 0;
+		if (at > 0) {
+			must(coll_add(s, &x, &err), &err);
+		}
+		x = (struct coll_xfer){ .step = n - 1 + at, .arc = (n - 1 + at) % n,
+					.origin = x.origin, .dest = COLL_NO_DEST,
+					.last = chunks - 1 };
+		must(coll_add(s, &x, &err), &err);
+	}
+	must(coll_finish(s, &err), &err);
+	return s;
+}
+
 #endif

@@ -86,6 +86,10 @@ static void test_walks(void **state)
 		coll_free(out);
 		assert_true(time_of(s, false) == time_of(s, true));
 		coll_free(s);
+		s = merged_chain("UniRing(1,4)", 2, alike);
+		must(coll_verify(s, NULL, &err), &err);
+		assert_int_equal(coll_steps(s), 6);
+		coll_free(s);
 	}
 }
 
