@@ -38,21 +38,46 @@ static uint64_t mix_part(uint64_t hash, const struct ring_fault *d)
 }
 
 /* True when a program may need the part, and was not made without it. */
+static bool may_need(const struct model_device *ring, const struct ring_program *p,
+		     const struct ring_fault *d)
+{
+	int channel = d->part == RING_RESONATOR ? d->channel : p->window.first_channel;
+
+	return ring_window_contains(&p->window, ring->ring.n, d->node, channel) &&
+	       (!p->n_without || !bsearch(d, p->without, (size_t)p->n_without, sizeof(*d),
+					  ring_fault_cmp));
+}
+
 static bool is_new_fault(const struct model_device *ring,
 		    const struct plan_light *intent, const struct ring_fault *d)
 {
 	for (int i = 0; intent->programs && i < intent->programs->n; i++) {
-		const struct ring_program *p = &intent->programs->v[i];
-		int channel = d->part == RING_RESONATOR
-				      ? d->channel : p->window.first_channel;
-
-		if (ring_window_contains(&p->window, ring->ring.n, d->node, channel) &&
-		    (!p->n_without || !bsearch(d, p->without, (size_t)p->n_without, sizeof(*d),
-					       ring_fault_cmp))) {
+		if (may_need(ring, &intent->programs->v[i], d)) {
 			return true;
 		}
 	}
 	return false;
+}
+
+double plan_program_share(const struct model_device *ring, const struct plan_light *intent,
+			  const struct plan_light *seen, const char *job)
+{
+	const struct ring_program *p = intent->programs ? ring_programs_find(intent->programs, job)
+							: NULL;
+	int n = 0;
+
+	if (!seen->known || !p) {
+		return 1;
+	}
+	for (int i = 0; i < seen->n_dead; i++) {
+		n += may_need(ring, p, &seen->dead[i]);
+	}
+	for (int i = 0; i < seen->n_lost; i++) {
+		n += ring_window_contains(&p->window, ring->ring.n, seen->lost[i].node,
+					  seen->lost[i].channel);
+	}
+	return ring_program_plays(p, seen->programs, NULL, 0)
+		       ? 1 - (double)n / (n + p->window.nodes * p->window.channels) : 0;
 }
 
 /* A program of the intent that is not loaded, or has resonators that hold no wave. */

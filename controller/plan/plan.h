@@ -466,6 +466,10 @@ bool plan_has_died(const struct plan_light *seen, struct optics_xc xc);
 /* A number that tells one set of dead circuits of weft's from another, in
  * plan_degraded' sense; 0: all are alive. base has both arrays. */
 uint64_t plan_failed_circuits(const struct model_fabric *fabric, const struct plan_base *base);
+/* How much of a job's program on a ring has light, a rough share: 1 when all that it needs works or
+ * nothing is known, 0 when it is not loaded. O(faults). */
+double plan_program_share(const struct model_device *ring, const struct plan_light *intent,
+			  const struct plan_light *seen, const char *job);
 /* And one set of failed or disabled ports from another; 0: there are none. */
 uint64_t plan_failed_ports(const struct model_fabric *fabric, const struct plan_base *base);
 

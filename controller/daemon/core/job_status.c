@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "controller/daemon/core/plan_queue.h"
+#include "controller/proto_convert/report.h"
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -218,29 +219,50 @@ static int count_lost(const struct apply *a, const struct row_circuits *c,
 	return n;
 }
 
-/* The share of the circuits stands for that of the rate meanwhile. */
-static void mark_row(struct job_status *s, size_t i)
+/* What a job has lost, but for the rate; false: nothing. The share of the circuits, or of the parts
+ * of a ring, stands for that of the rate meanwhile. */
+static bool find_loss(const struct apply *a, const struct plan_base *base, const char *job,
+		      const struct row_circuits *c, Weft__V1__JobDegradation *m)
 {
-	const struct apply *a = s->env->apply;
-	const struct row_circuits *c = &s->rows.circuits[i];
+	const struct model_fabric *f = apply_fabric(a);
+	const struct plan_hop *first = NULL;
+
+	if (c->ring >= 0) {
+		m->device = f->devices[c->ring].name;
+		m->rate = plan_program_share(&f->devices[c->ring], &base->intent[c->ring],
+					     &base->observed[c->ring], job);
+		return m->rate < 1;
+	}
+	m->failed = count_lost(a, c, &first);
+	if (m->failed > 0) {
+		m->device = f->devices[first->device].name;
+		m->in = first->xc.in + 1;
+		m->out = first->xc.out + 1;
+		m->rate = 1 - (double)m->failed / c->n;
+	}
+	return m->failed > 0;
+}
+
+static void mark_row(struct job_status *s, const struct plan_base *base, size_t i)
+{
 	Weft__V1__PlanJob *row = s->rows.v[i];
 	Weft__V1__JobDegradation m = WEFT__V1__JOB_DEGRADATION__INIT;
-	const struct plan_hop *first = NULL;
 	struct buf bytes = { 0 };
 	char text[512];
 
-	m.failed = count_lost(a, c, &first);
-	if (m.failed == 0) {
+	if (!find_loss(s->env->apply, base, row->name, &s->rows.circuits[i], &m)) {
 		return;
 	}
-	m.device = apply_fabric(a)->devices[first->device].name;
-	m.in = first->xc.in + 1;
-	m.out = first->xc.out + 1;
-	m.rate = row->rate = 1 - (double)m.failed / c->n;
 	m.problem = "what is left of it is being planned";
+	row->rate = m.rate;
 	row->degradation = copy_message(&m.base, &bytes);
-	snprintf(text, sizeof(text), "job %s: %d of %d circuits failed (%s, in %d -> out %d ...): "
-		 "%s", row->name, m.failed, c->n, m.device, m.in, m.out, m.problem);
+	if (m.failed > 0) {
+		snprintf(text, sizeof(text), "job %s: %d of %d circuits failed (%s, in %d -> out "
+			 "%d ...): %s", row->name, m.failed, s->rows.circuits[i].n, m.device, m.in,
+			 m.out, m.problem);
+	} else {
+		msg_degradation_text(row, text, sizeof(text));
+	}
 	if (row->reason[0]) {
 		free(row->reason);
 	}
@@ -254,10 +276,15 @@ static void mark_row(struct job_status *s, size_t i)
 static void mark_lost(struct job_status *s)
 {
 	const struct model_fabric *f = apply_fabric(s->env->apply);
+	struct plan_base base;
 
-	for (size_t i = 0; f && i < s->rows.n && strcmp(f->hash, s->rows.hash) == 0; i++) {
+	if (!f || strcmp(f->hash, s->rows.hash) != 0) {
+		return;
+	}
+	apply_plan_base(s->env->apply, f, PLAN_SAFE, &base);
+	for (size_t i = 0; i < s->rows.n; i++) {
 		if (!s->rows.v[i]->degradation) {
-			mark_row(s, i);
+			mark_row(s, &base, i);
 		}
 	}
 }

@@ -301,6 +301,12 @@ static void check_program(const struct ring_program *pack,
 	ring_settings_fini(&p);
 }
 
+static double share_of(const struct applied *a, const struct plan_base *base)
+{
+	return plan_program_share(&a->f->devices[0], &base->intent[0], &base->observed[0],
+				  a->f->jobs[0].name);
+}
+
 /* What has failed is told with what it costs; the plan that follows brings just
  * that; when it was applied nothing is lost any more, and when all is back the
  * first plan is. */
@@ -313,7 +319,9 @@ static void check_repair(const char *text, const struct ring_fault *dead, int n,
 	const struct plan_job_loss *loss;
 	struct plan_base base;
 
+	assert_true(share_of(&a, &a.base) == 1);
 	fail_parts(&a, dead, n);
+	assert_true(share_of(&a, &a.base) > 0 && share_of(&a, &a.base) < 1);
 	assert_true(plan_failed_circuits(a.f, &a.base) != 0);
 	p = remains(&a);
 	loss = p->jobs[0].loss;
@@ -330,7 +338,9 @@ static void check_repair(const char *text, const struct ring_fault *dead, int n,
 
 	made = light_after(repair);
 	base = (struct plan_base){ .intent = made, .observed = a.seen };
+	assert_true(share_of(&a, &base) == 0);	/* it is not loaded yet */
 	a.seen[0].programs = made[0].programs;
+	assert_true(share_of(&a, &base) == 1);
 	assert_true(plan_failed_circuits(a.f, &base) == 0);
 	plan_free(p);
 	p = NULL;
