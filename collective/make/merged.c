@@ -616,7 +616,7 @@ static int try_plan(struct merged *m, struct merged_plan *p, const struct merged
 	return rc;
 }
 
-/* In as many steps as the digraph is wide. */
+/* In as many steps as the digraph is wide, by so many orders of arcs. */
 static int plan_one_shot(struct merged *m, int orders, const struct merged_aim *aim,
 			 struct merged_plan *best, struct err *err)
 {
@@ -631,10 +631,15 @@ static int plan_one_shot(struct merged *m, int orders, const struct merged_aim *
 }
 
 /* Walks of as many arcs as the digraph is wide, where such lead from each node to each. */
-static bool find_all_walks(struct merged *m)
+static bool find_all_walks(struct merged *m, bool no_loops)
 {
 	struct merged_graph *g = &m->g;
 
+	for (int a = 0; a < topo_m(g->t) && no_loops; a++) {
+		if (topo_arc(g->t, a)->src == head(m, a)) {
+			return false;
+		}
+	}
 	if (g->width > MAX_WALK || topo_max_degree(g->t) > 64) {
 		return false;
 	}
@@ -660,11 +665,13 @@ static bool find_all_walks(struct merged *m)
 /* By walks, to all, and to those where shorter ones end. */
 static void plan_walks(struct merged *m, const struct merged_aim *aim, struct merged_plan *best)
 {
-	if (!find_all_walks(m)) {
+	if (!find_all_walks(m, aim->no_loops)) {
 		return;
 	}
-	(void)try_plan(m, &(struct merged_plan){ .owners.colours = 1, .walks = true }, aim,
-		       best, NULL);
+	if (may_gain(m, 0, aim, NULL)) {
+		(void)try_plan(m, &(struct merged_plan){ .owners.colours = 1, .walks = true }, aim,
+			       best, NULL);
+	}
 	for (int length = m->g.width - 1; length > 0 && m->g.work < MAX_WORK; length--) {
 		struct merged_plan p = { .walks = true };
 
@@ -743,7 +750,7 @@ static int plan_and_make(struct merged *m, const struct merged_aim *aim, struct 
 		return 0;
 	}
 	arrays_add(&m->arrays, m->load, (size_t)topo_m(m->g.t) * (size_t)m->g.width);
-	rc = plan_one_shot(m, soon ? ORDERS : 1, aim, &best, err);
+	rc = plan_one_shot(m, soon ? ORDERS : 0, aim, &best, err);
 	if (!rc) {
 		plan_walks(m, aim, &best);
 		plan_hybrids(m, aim, &best);

@@ -153,7 +153,7 @@ static int offer_merged(const struct coll_make_query *q, const struct coll_algor
 		   (q->fabric && coll_switches_can(q->fabric->topo,
 						   TOPO_CAN_COPY | TOPO_CAN_REDUCE));
 	struct merged_aim aim = {
-		.cost = q->cost, .below_ns = any ? 0 : (double)best->time_ns,
+		.cost = q->cost, .no_loops = q->fabric, .below_ns = any ? 0 : (double)best->time_ns,
 		.extra = q->extra_steps >= 0 && q->max_transfers == 0 ? q->extra_steps
 			 : q->cost ? INT_MAX : 0,
 	};

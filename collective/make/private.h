@@ -27,6 +27,7 @@ make_predict_fn make_predict_bfb, make_predict_one_shot, make_predict_trees, mak
 struct merged_aim {
 	const struct coll_cost *cost;	/* for the least time; NULL: T_B */
 	int extra;		/* steps beside those of the width, at most */
+	bool no_loops;		/* nothing goes over self-loops, which have no routes */
 	double below_ns;	/* with a cost: nothing is made where it would take as long; 0: of
 				 * any time */
 };

@@ -31,6 +31,9 @@ weft schedule export "$T/s.pb" --to json -o "$T/j.json" && weft schedule export 
 	[[ $(jq .version "$T/j.json") == 6 && $(jq .alike "$T/j.json") == true && $(jq .alike "$T/flat.json") == null ]] &&
 	[[ $(python3 "$here/replay_allreduce.py" "$T/flat.json") == $(python3 "$here/replay_allreduce.py" "$T/j.json") ]]
 tap "written out it is the same"
+weft schedule make -t 'GenKautz(2,8)' --on 'Torus(4,2)' -c allreduce -a one-shot "${cost[@]}" --size 4KiB --format json >"$T/out" &&
+	[[ $(jq .time_ns "$T/out") == 1992 ]]
+tap "embedded it does without self-loops, which have no routes"
 expect 65 "no programs of it" weft schedule export "$T/s.pb" --to msccl-xml -o "$T/m.xml"
 has err "says so" 'programs of an allreduce that merges sums on their way: not supported'
 finish
