@@ -292,12 +292,15 @@ FAST = $(LEVEL) -g1 -fno-inline-functions-called-once
 LEVEL := -O1
 PLAIN_CODE := gen tests/unit drivers controller $(filter-out lib/base lib/graph lib/lp,$(wildcard lib/*))
 $(PLAIN_CODE:%=$(B)/obj/%/%.o): LEVEL := -O0
+ifeq ($(MODE),release)
+$(B)/obj/tests/unit/%.o $(B)/obj/tests/sim/%.o: CFLAGS += -O1 -g1
+endif
 $(patsubst %,$(B)/obj/%/%.o,controller/plan $(addprefix tests/unit/,mpi msccl mscclpp schedule optree embedding \
 	bound tree topology)): LEVEL := -O1
 # What ASan sees as well, or what costs more than it ever found, is not asked of UBSan.
 CFLAGS_asan = $(FAST) -fsanitize=address,undefined -fno-sanitize=null,alignment,object-size,pointer-overflow \
 	-fno-omit-frame-pointer -fno-sanitize-recover=all
-CFLAGS_tsan = $(FAST) -fsanitize=thread
+CFLAGS_tsan = -O0 -g1 -fsanitize=thread
 CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
 # -fPIC: the archives of rooms go into libweft_mpi.so as well.
 PIC := -fPIC -fvisibility=hidden
@@ -384,6 +387,14 @@ files = $(filter-out %/main.c,$(wildcard $(DIR_$(1))/*.c $(PARTS_$(1):%=$(DIR_$(
 sources = $(filter-out $(LEFT_OUT),$(files)) \
 	$(foreach f,$(filter $(LEFT_OUT),$(files)),$(call STANDS_IN,$(f)))
 objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
+# Rooms that run in one thread, in the tests for TSan too: these are linked with what is released.
+ONE_THREAD := $(if $(filter tsan,$(MODE)),optree restconf tl1 sonic robot mrr linux)
+ifdef ONE_THREAD
+$(BUILD)/release/obj/%.o: %.c | $(PB_H) $(HEADERS)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS) -std=c11 $(PIC) $(WARN) $(CFLAGS_release) $(CFLAGS) -c $< -o $@
+endif
 
 # What ships has all of it been compiled in one way.
 FLAGS := $(if $(filter release small,$(MODE)),$(B)/flags)
@@ -391,7 +402,8 @@ FLAGS := $(if $(filter release small,$(MODE)),$(B)/flags)
 define room_rules
 OBJ_$(1) := $(if $(filter proto,$(1)),\
 	$(patsubst $(GEN)/%.c,$(B)/obj/gen/%.o,$(PB_C) $(FILES_C)),\
-	$(call objects,$(call sources,$(1)))) \
+	$(if $(filter $(1),$(ONE_THREAD)),$(patsubst %.c,$(BUILD)/release/obj/%.o,$(call \
+		sources,$(1))),$(call objects,$(call sources,$(1))))) \
 	$(if $(filter webui,$(1)),$(B)/obj/gen/webui/web.o)
 $(P)/lib$(1).a: $$(OBJ_$(1)) | $(HEADERS)
 	@mkdir -p $$(@D) && rm -f $$@ && ar rcsD$(if $(LINKS),T) $$@ $$(filter %.o,$$^)
@@ -847,4 +859,5 @@ sbom: all
 clean:
 	rm -rf $(BUILD)
 
--include $(shell test -d $(B)/obj && find $(B)/obj -name '*.d')
+D_FOLDERS := $(wildcard $(B)/obj $(foreach r,$(ONE_THREAD),$(BUILD)/release/obj/$(DIR_$(r))))
+-include $(if $(D_FOLDERS),$(shell find $(D_FOLDERS) -name '*.d'))
