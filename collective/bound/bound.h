@@ -24,19 +24,20 @@
  *     hops. So Z(x) is at most the product over the steps of 1 + p max over m of
  *     m exp(x (w_k - m message)), where 1 is for what stays, and w_k >= d hop + message.
  *
- * What follows is of all-reduces on digraphs with a group that takes any rank to any other. Then
- * there is a permutation f with D hops from each u to f(u), and balls of one radius are of one
- * size. Each byte that u adds goes some way to f(u): this is a *pair*. In a step it either goes
- * with a message, or waits for all of w_k >= d hop + message + the average load.
+ * What follows is of all-reduces where a permutation f has H hops or more from each u to f(u);
+ * where a group takes any rank to any other, H is D. Each byte that u adds goes some way to f(u):
+ * this is a *pair*. In a step it either goes with a message, or waits for all of w_k >= d hop +
+ * message + the average load. Balls are the largest of a radius around any rank, by the hops to it
+ * or from it: where ranks are unlike, fewer pairs share a message than those would allow.
  *
- * (3) K (alpha + message) + D hop + 2 E, D >= 2 d, where E is the least over F_1 + F_2 + .. = 1 of
+ * (3) K (alpha + message) + H hop + 2 E, H >= 2 d, where E is the least over F_1 + F_2 + .. = 1 of
  *     d b (1 + sum of F_k^2) / 2 + d hop * sum of (k - 1) F_k. The first messages of pairs are all
  *     different, as they leave different nodes. If those of a part F_k of all pairs are in step k,
  *     they make an average load of F_k d b or more, and see that much on average (Cauchy). Before,
  *     these pairs have waited k - 1 steps. That is E; the last messages are the same backwards in
- *     time. A pair with a single message loads D arcs, which is enough for both.
+ *     time. A pair with a single message loads H arcs, which is enough for both.
  *
- * (4) K (alpha + message) + D hop + S(K) b, and V(K) in (1). Let c_e pairs share message e of n_e
+ * (4) K (alpha + message) + H hop + S(K) b, and V(K) in (1). Let c_e pairs share message e of n_e
  *     hops in step k, and, in parts of all pairs, q = sum of c_e, v = sum of n_e and Y = sum of
  *     sqrt(c_e n_e). By Cauchy what they see is at least Y^2 b on average over all pairs. The
  *     others wait for (1 - q) v b, and v >= Y^2 / q. Together that is Y^2 b / q, or
@@ -109,6 +110,9 @@ struct bound_net {
 				 * capacity of all arcs that are it on a shortest path */
 	bool alike;		/* an all-reduce, and a group of automorphisms takes any rank to any
 				 * other, and only ranks keep data */
+	int pair_hops;		/* otherwise: H (0: not known), where only ranks keep data, */
+	const int64_t *pair_within;	/* and [0 .. H] the most ranks within so many hops of one,
+					 * or from which it is so many, the last all ranks */
 };
 
 /* In ns, >= 0. */

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* T(K), and the least of them: bound.h says why it is one. */
+/*
+ * T(K), and the least of them: bound.h says why it is one.
+ *
+ * Each part is a function of the steps K; "any" stands for so many steps or more, where a part is
+ * looked at step by step only up to some number.
+ */
 #include <math.h>
 
 #include "collective/bound/bound.h"
@@ -13,6 +18,7 @@ struct bound_steps {
 	const struct bound_cost *c;
 	double share;			/* b */
 	int near;			/* d */
+	int hops;			/* H; 0: not known */
 	struct bound_shares shares;	/* of the first steps, where nodes are alike */
 	double rate[RATES], reach[RATES], growth[RATES];	/* x, ln Z, and of a step */
 };
@@ -67,17 +73,18 @@ static double path_end(double b, double hop, double steps)
 	return b / 2 + squares / (2 * b);
 }
 
-/* What pairs lose beside their hops; any: so many steps or more. */
+/* What pairs see: their hops, and what they lose beside; any: so many steps or more. */
 static double by_paths(const struct bound_steps *s, int steps, bool any)
 {
 	double ends;
 
-	if (!s->net->alike) {
+	if (s->hops == 0) {
 		return 0;
 	}
-	ends = s->net->diameter < 2 * s->near ? 0 :
+	ends = s->hops < 2 * s->near ? 0 :
 	       2 * path_end(s->near * s->share, s->near * s->c->hop, any ? INFINITY : steps);
-	return steps <= BOUND_STEPS && !any ? fmax(ends, s->share * s->shares.seen[steps]) : ends;
+	ends = steps <= BOUND_STEPS && !any ? fmax(ends, s->share * s->shares.seen[steps]) : ends;
+	return s->hops * s->c->hop + ends;
 }
 
 /* (5) less what steps take, of K steps or, INFINITY, of any number */
@@ -134,8 +141,8 @@ static double time_of(const struct bound_steps *s, int steps, bool any)
 
 	volume = fmax(volume, pair_volume(s, any ? INFINITY : steps));
 	time = steps * (c->alpha + s->near * c->hop + c->message) + volume;
-	time = fmax(time, steps * (c->alpha + c->message) + c->hop * s->net->diameter +
-			  by_paths(s, steps, any));
+	time = fmax(time, steps * (c->alpha + c->message) +
+			  fmax(c->hop * s->net->diameter, by_paths(s, steps, any)));
 	time = s->net->whole ? fmax(time, by_root(s, steps, any)) : time;
 	return any ? time : fmax(time, by_messages(s, steps));
 }
@@ -149,17 +156,18 @@ static double share_of(const struct bound_net *net, const struct bound_cost *c)
 static void init(struct bound_steps *s)
 {
 	const struct bound_net *net = s->net;
+	const int64_t *within = net->alike ? net->within : net->pair_within;
 
 	s->share = share_of(net, s->c);
 	s->near = net->near > 1 ? net->near : 1;
-	while (net->alike && s->near < net->diameter && net->within[s->near] == 1) {
+	s->hops = net->alike ? net->diameter : net->pair_hops;
+	while (s->near < s->hops && within[s->near] == 1) {
 		s->near++;
 	}
-	if (net->alike) {
-		bound_find_shares(net->diameter, net->within, net->pair > 0, &s->shares);
-		for (int j = 1; j <= net->diameter; j++) {
-			s->shares.volume[1] +=
-				(double)j * (double)(net->within[j] - net->within[j - 1]);
+	if (s->hops > 0) {
+		bound_find_shares(s->hops, within, net->pair > 0, &s->shares);
+		for (int j = 1; j <= s->hops; j++) {
+			s->shares.volume[1] += (double)j * (double)(within[j] - within[j - 1]);
 		}
 	}
 	for (int i = 0; i < RATES && net->within && !net->gathers && s->c->message > 0; i++) {

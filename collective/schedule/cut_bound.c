@@ -7,6 +7,7 @@
  * with copies only (Edmonds 1973), and for all-reduce where every arc has its reverse.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "collective/bound/bound.h"
 #include "collective/schedule/cut_bound.h"
@@ -369,6 +370,103 @@ static int count_within(const struct coll_sched *s, int from, bool towards, int 
 	return rc;
 }
 
+/* Ranks up to which pairs of them are looked for. */
+#define MAX_PAIRED 512
+
+/* Distances between all ranks of a digraph in which they are unlike, row after row. */
+struct pairs {
+	int n;
+	int32_t *dist, *to, *seen;	/* to: by rank, that which it is the partner of, -1 */
+};
+
+/* Finds u a partner so many hops away or farther; others may take another one (Kuhn). */
+static bool find_partner(struct pairs *p, int u, int hops, int round)
+{
+	const int32_t *dist = p->dist + (size_t)u * (size_t)p->n;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (int v = 0; v < p->n; v++) {
+			if (dist[v] < hops || p->seen[v] == round || (!pass && p->to[v] >= 0)) {
+				continue;
+			}
+			p->seen[v] = round;
+			if (p->to[v] < 0 || find_partner(p, p->to[v], hops, round)) {
+				p->to[v] = u;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static bool all_have_partners(struct pairs *p, int hops)
+{
+	memset(p->to, -1, (size_t)p->n * sizeof(*p->to));
+	memset(p->seen, -1, (size_t)p->n * sizeof(*p->seen));
+	for (int u = 0; u < p->n; u++) {
+		if (!find_partner(p, u, hops, u)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The most ranks within so many hops of one, or that have so many hops to it, below `hops`. */
+static void largest_balls(const struct pairs *p, int hops, int64_t *most)
+{
+	int64_t *ball = x_alloc(2 * (size_t)hops, sizeof(*ball));
+
+	for (int u = 0; u < p->n; u++) {
+		memset(ball, 0, 2 * (size_t)hops * sizeof(*ball));
+		for (int v = 0; v < p->n; v++) {
+			int out = p->dist[(size_t)u * (size_t)p->n + (size_t)v];
+			int in = p->dist[(size_t)v * (size_t)p->n + (size_t)u];
+
+			ball[out < hops ? out : 0] += out < hops;
+			ball[hops + (in < hops ? in : 0)] += in < hops;
+		}
+		for (int j = 0; j < 2 * hops; j++) {
+			ball[j] += j % hops > 0 ? ball[j - 1] : 0;
+			most[j % hops] = ball[j] > most[j % hops] ? ball[j] : most[j % hops];
+		}
+	}
+	most[hops] = p->n;
+	free(ball);
+}
+
+/* The most hops that every rank has to a partner of its own, and balls, where ranks are unlike. */
+static void pair_ranks(const struct coll_sched *s, struct bound_net *net, int64_t **within)
+{
+	const struct topo *t = coll_physical(s);
+	struct pairs p = { .n = s->ranks };
+	int32_t *dist;
+
+	if (net->alike || topo_holders(t) != s->ranks || s->ranks > MAX_PAIRED) {
+		return;
+	}
+	dist = x_alloc((size_t)topo_n(t), sizeof(*dist));
+	p.dist = x_alloc((size_t)p.n * (size_t)p.n, sizeof(*dist));
+	p.to = x_alloc((size_t)p.n, sizeof(*dist));
+	p.seen = x_alloc((size_t)p.n, sizeof(*dist));
+	for (int u = 0; u < p.n; u++) {
+		topo_bfs(t, u, dist);
+		memcpy(p.dist + (size_t)u * (size_t)p.n, dist, (size_t)p.n * sizeof(*dist));
+	}
+	net->pair_hops = net->diameter;
+	while (net->pair_hops > 0 && !all_have_partners(&p, net->pair_hops)) {
+		net->pair_hops--;
+	}
+	*within = x_new((size_t)net->pair_hops + 1, sizeof(**within));
+	if (net->pair_hops > 0) {
+		largest_balls(&p, net->pair_hops, *within);
+	}
+	net->pair_within = *within;
+	free(dist);
+	free(p.dist);
+	free(p.to);
+	free(p.seen);
+}
+
 /* Nodes by their distance, those of none left out: what of the order is filled. */
 static int sort_by_distance(const struct topo *t, int hops, const int32_t *dist, int32_t *order)
 {
@@ -495,7 +593,7 @@ int coll_steps_bound(const struct coll_sched *s, const struct coll_far *far, int
 		.hop = (double)c->hop_ns + (double)latency_ns,
 		.vector = (double)c->size_bytes * 8e9 / (double)c->link_bps,
 	};
-	int64_t *within = NULL;
+	int64_t *within = NULL, *balls = NULL;
 	double time = 0;
 	int rc = 0;
 
@@ -512,6 +610,7 @@ int coll_steps_bound(const struct coll_sched *s, const struct coll_far *far, int
 	}
 	if (!rc && s->kind == COLL_ALLREDUCE && !helped) {
 		rc = are_alike(s, &net.alike, err);
+		pair_ranks(s, &net, &balls);
 	}
 	if (!rc && net.pair > 0) {
 		rc = narrow_of(coll_physical(s), far, &net.narrow, err);
@@ -522,6 +621,7 @@ int coll_steps_bound(const struct coll_sched *s, const struct coll_far *far, int
 					: bound_time(&net, &cost);
 	}
 	free(within);
+	free(balls);
 	if (!rc && time >= 9e18) {
 		return err_set(err, WEFT_ELIMIT, "the bound does not fit 64 bits of nanoseconds");
 	}

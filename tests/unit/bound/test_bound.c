@@ -63,6 +63,42 @@ static struct bound_net net_of(const struct world *w, int64_t *within)
 	return net;
 }
 
+/* Of a mesh, whose nodes are unlike: the largest balls, and the most hops that a permutation has
+ * from every node, of all that add a number to its coordinates. */
+static void set_pairs(const struct world *w, struct bound_net *net, int64_t *balls)
+{
+	net->alike = false;
+	net->degree = (w->x > 2 ? 2 : 1) + (w->y > 2 ? 2 : w->y - 1);
+	net->capacity = 2.0 * ((w->x - 1) * w->y + (w->y - 1) * w->x);
+	for (int shift = 1; shift < w->n; shift++) {
+		int least = MAX_N;
+
+		for (int u = 0; u < w->n; u++) {
+			int x = (u % w->x + shift % w->x) % w->x;
+			int y = (u / w->x + shift / w->x) % w->y;
+			int d = distance(w, u, y * w->x + x);
+
+			least = d < least ? d : least;
+		}
+		net->pair_hops = least > net->pair_hops ? least : net->pair_hops;
+	}
+	memset(balls, 0, MAX_N * sizeof(*balls));
+	for (int u = 0; u < w->n; u++) {
+		int64_t ball[MAX_N] = { 0 };
+
+		for (int v = 0; v < w->n; v++) {
+			for (int j = distance(w, u, v); j < MAX_N; j++) {
+				ball[j]++;
+			}
+		}
+		for (int j = 0; j < MAX_N; j++) {
+			balls[j] = ball[j] > balls[j] ? ball[j] : balls[j];
+		}
+	}
+	balls[net->pair_hops] = w->n;
+	net->pair_within = balls;
+}
+
 static const struct world worlds[] = {
 	{ "ring of 3", 3, 3, 1, .near = false },
 	{ "ring of 4", 4, 4, 1, .near = false },
@@ -79,6 +115,15 @@ static const struct world worlds[] = {
 };
 
 #define WORLDS (sizeof(worlds) / sizeof(worlds[0]))
+
+static const struct world unlike[] = {
+	{ "path of 3", 3, 3, 1, .open = true }, { "path of 4", 4, 4, 1, .open = true },
+	{ "path of 5", 5, 5, 1, .open = true }, { "path of 6", 6, 6, 1, .open = true },
+	{ "mesh 3x3", 9, 3, 3, .open = true }, { "mesh 5x3", 15, 5, 3, .open = true },
+	{ "mesh 4x4", 16, 4, 4, .open = true },
+};
+
+#define UNLIKE (sizeof(unlike) / sizeof(unlike[0]))
 
 /* ---- volume ---- */
 
@@ -162,31 +207,43 @@ static int min_volume(const struct world *w, const unsigned *has, int steps, int
 	return sum;
 }
 
+static void check_volume(const struct world *w)
+{
+	struct bound_shares shares;
+	int64_t within[MAX_N], balls[MAX_N];
+	struct bound_net net = net_of(w, within);
+	int hops = net.diameter;
+	unsigned has[MAX_N];
+
+	if (w->open) {
+		set_pairs(w, &net, balls);
+		hops = net.pair_hops;
+	}
+	for (int v = 0; v < w->n; v++) {
+		has[v] = 1U << v;
+	}
+	bound_find_shares(hops, w->open ? balls : within, w->near, &shares);
+	for (int steps = net.diameter > 2 && w->near ? net.diameter : 2;
+	     steps <= (w->n <= 3 ? 4 : w->n == 4 ? 3 : 2); steps++) {
+		int least = min_volume(w, has, steps, w->n * w->n * net.diameter);
+
+		assert_true(shares.volume[steps] > 0);
+		if (shares.volume[steps] * w->n > least + 1e-9) {
+			fail_msg("%s, near %d, %d steps: %g crossings a pair, %d do", w->name,
+				 w->near, steps, shares.volume[steps], least);
+		}
+	}
+}
+
 static void volume_is_needed(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < 2 * WORLDS && worlds[i / 2].n <= 5; i++) {
-		struct world world = worlds[i / 2];
-		const struct world *w = &world;
-		struct bound_shares shares;
-		int64_t within[MAX_N];
-		struct bound_net net = net_of(w, within);
-		unsigned has[MAX_N];
+	for (size_t i = 0; i < 2 * (WORLDS + UNLIKE); i++) {
+		struct world w = i / 2 < WORLDS ? worlds[i / 2] : unlike[i / 2 - WORLDS];
 
-		for (int v = 0; v < w->n; v++) {
-			has[v] = 1U << v;
-		}
-		world.near = i % 2;
-		bound_find_shares(net.diameter, within, world.near, &shares);
-		for (int steps = net.diameter > 2 && world.near ? net.diameter : 2;
-		     steps <= (w->n <= 3 ? 4 : w->n == 4 ? 3 : 2); steps++) {
-			int least = min_volume(w, has, steps, w->n * w->n * net.diameter);
-
-			assert_true(shares.volume[steps] > 0);
-			if (shares.volume[steps] * w->n > least + 1e-9) {
-				fail_msg("%s, near %d, %d steps: %g crossings a pair, %d do",
-					 w->name, w->near, steps, shares.volume[steps], least);
-			}
+		w.near = i % 2;
+		if (w.n <= 5) {
+			check_volume(&w);
 		}
 	}
 }
@@ -376,15 +433,19 @@ static void nothing_is_faster(void **state)
 	double nearest = INFINITY;
 
 	(void)state;
-	for (size_t i = 0; i < WORLDS * 5 * 12; i++) {
-		const struct world *w = &worlds[i % WORLDS];
-		struct bound_cost c = costs[i / WORLDS % 5];
-		int64_t within[MAX_N];
+	for (size_t i = 0; i < (WORLDS + UNLIKE) * 5 * 12; i++) {
+		size_t which = i % (WORLDS + UNLIKE), run = i / (WORLDS + UNLIKE);
+		const struct world *w = which < WORLDS ? &worlds[which] : &unlike[which - WORLDS];
+		struct bound_cost c = costs[run % 5];
+		int64_t within[MAX_N], balls[MAX_N];
 		struct bound_net net = net_of(w, within);
 		struct plan p = { .steps = 1 + below(MAX_STEPS), .pieces = 1 + below(MAX_PIECES) };
 		double time, bound;
 
-		c.vector = exp2((double)(i / WORLDS / 5) - 3);
+		c.vector = exp2((double)(run / 5) - 3);
+		if (w->open) {
+			set_pairs(w, &net, balls);
+		}
 		c.load = 2.0 * (w->n - 1) / net.capacity * c.vector;
 		time = fastest(w, &p, &c, TRIES);
 		bound = bound_time(&net, &c);
@@ -463,7 +524,7 @@ static void no_allreduce_of_neighbours_is_faster(void **state)
 	for (int i = 0; i < 7 * 2 * 10; i++) {
 		const struct world *w = &meshes[i % 7];
 		struct bound_cost c = { .alpha = i / 7 % 2, .hop = 1 - i / 7 % 2 };
-		int64_t within[MAX_N];
+		int64_t within[MAX_N], balls[MAX_N];
 		struct bound_net net = net_of(w, within);
 		struct plan p = { .steps = net.diameter + below(MAX_STEPS + 1 - net.diameter),
 				  .pieces = 1 + below(MAX_PIECES), .near = true };
@@ -474,6 +535,9 @@ static void no_allreduce_of_neighbours_is_faster(void **state)
 		net.narrow = w->y == 1 ? net.diameter / (w->open || w->directed ? 1.0 : 2.0) : 0;
 		c.vector = exp2((double)(i / 14) - 3) * net.degree;
 		c.load = c.vector / net.degree;
+		if (w->open) {
+			set_pairs(w, &net, balls);
+		}
 		start_broadcast(w, &p);
 		assert_true(is_complete(w, &p));
 		time = fastest(w, &p, &c, TRIES);
