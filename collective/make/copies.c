@@ -321,7 +321,7 @@ int make_by_steady(const struct coll_make_query *q, const struct coll_algorithm 
 
 /* Nodes times arcs up to which "auto" packs trees: for a job, and where a user waits or a job's
  * servers are counted with all that is inside them. */
-#define JOB_TREES (INT64_C(1) << 14)
+#define JOB_TREES (INT64_C(1) << 16)
 #define MAX_TREES (INT64_C(1) << 18)
 
 /* The same for an all-reduce where nearly all arcs have a reverse: spanning trees are quick. */
@@ -471,10 +471,12 @@ int make_by_flood(const struct coll_make_query *q, const struct coll_algorithm *
 }
 
 /* Nodes times arcs up to which the linear programs of "late" are solved exactly, for the fewest
- * chunks; and up to which "auto" takes them where they need not be, with a cost, for jobs and
- * others. On digraphs beyond SMALL_LATE, where all else takes seconds, it spends more on one more
- * step alone, which gains the most. */
+ * chunks; on a fabric orbits of nodes times arcs up to which "auto" takes them; and up to which it
+ * does where they need not be exact, with a cost, for jobs and others. On digraphs beyond
+ * SMALL_LATE, where all else takes seconds, it spends more on one more step alone, which gains the
+ * most. */
 #define MAX_LATE (1 << 13)
+#define MAX_FABRIC_LATE (1 << 12)
 #define SMALL_LATE (1 << 17)
 #define MAX_TIMED_LATE (1 << 22)
 
@@ -507,15 +509,48 @@ static int offer_late(const struct coll_make_query *q, const struct coll_algorit
 	return rc || !one.sched ? rc : make_offer_batches(q, &one, best, err);
 }
 
+/* Arcs times the nodes that late takers are solved for, one an orbit. O(arcs), mostly. */
+static int64_t late_size(const struct topo *t)
+{
+	struct topo_group *g = NULL;
+	int64_t orbits = topo_group_find(t, &g, NULL) == 0 && g ? topo_group_orbits(g) : topo_n(t);
+
+	topo_group_free(g);
+	return orbits * topo_m(t);
+}
+
 static bool is_worth_late(const struct coll_make_query *q, const struct coll_made *best)
 {
 	int64_t most = !q->cost || q->steps_first ? MAX_LATE
 		       : q->max_transfers > 0	   ? SMALL_LATE : MAX_TIMED_LATE;
 
-	return !q->fabric && size_of(q->topo) <= most && make_is_above(q, best);
+	if (!make_is_above(q, best)) {
+		return false;
+	}
+	return q->fabric ? late_size(q->topo) <= MAX_FABRIC_LATE : size_of(q->topo) <= most;
 }
 
-/* Late takers, with more and more extra steps while links into nodes are not full. */
+/* Whether late takers in so many extra steps may be better than the best so far: with a cost by
+ * the time of their steps and of what links into nodes have to carry (the bound), else by T_B. */
+static bool may_be_late(const struct coll_make_query *q, const struct coll_made *best, int extra,
+			const mpq_t bound)
+{
+	struct coll_prediction p = { .ports = make_ports(q->topo) };
+
+	if (extra == 0 || !best->sched || q->fabric) {
+		return true;
+	}
+	if (!q->cost || q->steps_first) {
+		return mpq_cmp(best->report.bandwidth_factor, bound) > 0;
+	}
+	p.steps = (topo_diameter(q->topo) + extra) * (q->kind == COLL_ALLREDUCE ? 2 : 1);
+	p.num = mpz_get_si(mpq_numref(bound));
+	p.den = mpz_get_si(mpq_denref(bound));
+	make_time_prediction(q->cost, &p);
+	return p.time_ns * MET(q) < (double)best->time_ns;
+}
+
+/* Late takers, with more and more extra steps while that may gain something. */
 int make_by_late(const struct coll_make_query *q, const struct coll_algorithm *self,
 		 struct coll_made *best, struct err *err)
 {
@@ -530,11 +565,8 @@ int make_by_late(const struct coll_make_query *q, const struct coll_algorithm *s
 	most = one && most > 1 ? 1 : most;
 	mpq_init(bound);
 	coll_late_bound(q->kind, q->topo, bound);
-	for (int extra = one ? most : 0; extra <= most && rc == 0; extra++) {
-		if (extra > 0 && best->sched && !q->fabric &&
-		    mpq_cmp(best->report.bandwidth_factor, bound) <= 0) {
-			break;
-		}
+	for (int extra = one ? most : 0;
+	     extra <= most && rc == 0 && may_be_late(q, best, extra, bound); extra++) {
 		rc = offer_late(q, self, extra, best, err);
 	}
 	mpq_clear(bound);

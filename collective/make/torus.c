@@ -217,6 +217,7 @@ static int offer_folding(const struct coll_make_query *q, struct coll_made *best
 int make_by_torus(const struct coll_make_query *q, const struct coll_algorithm *self,
 		  struct coll_made *best, struct err *err)
 {
+	struct coll_make_query how = *q;
 	struct coll_made one = { .batches = 1 };
 	int rc;
 
@@ -237,7 +238,8 @@ int make_by_torus(const struct coll_make_query *q, const struct coll_algorithm *
 		err_clear(err);
 		return 0;
 	}
-	rc = one.sched ? make_offer(q, &one, best, err) : 0;
+	how.links_only |= !q->cost->forwards && (!q->fabric || q->physical);
+	rc = one.sched ? make_offer(&how, &one, best, err) : 0;
 	if (rc == WEFT_EUNSUPPORTED) {	/* its messages would go through ranks */
 		err_clear(err);
 		return 0;

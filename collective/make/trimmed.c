@@ -30,11 +30,12 @@ static int offer_trimmed(const struct coll_make_query *q, const struct coll_algo
 static int make_whole(const struct coll_make_query *q, int i, struct coll_made *whole,
 		      struct err *err)
 {
+	const struct topo *t = q->physical ? q->physical : q->topo;
 	struct coll_make_query how = *q;
 
 	how.kind = coll_trimmed_from(q->kind);
 	how.algorithm = i == 0 && !q->algorithm ? coll_algorithm_find("bfb", how.kind) : NULL;
-	return i == 1 && (int64_t)topo_n(q->topo) * topo_m(q->topo) > MAX_FASTEST
+	return i == 1 && (int64_t)topo_n(t) * topo_m(t) > MAX_FASTEST
 		       ? coll_make_torus(&how, whole, err) : coll_make(&how, whole, err);
 }
 

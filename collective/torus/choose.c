@@ -466,14 +466,25 @@ static int try_radices(struct torus_search *k, struct err *err)
 	return rc;
 }
 
+/* The least capacity of an arc. */
+static int64_t narrowest(const struct topo *t)
+{
+	int64_t least = topo_arc(t, 0)->cap;
+
+	for (int a = 1; a < topo_m(t); a++) {
+		least = topo_arc(t, a)->cap < least ? topo_arc(t, a)->cap : least;
+	}
+	return least;
+}
+
 /* Of all ports, and of one, by which what one link would pass of the vector is in one collective,
  * of fewer messages: for short vectors only. */
 static int try_ports(struct torus_search *k, struct err *err)
 {
-	double link_ns = (double)k->cost->size_bytes * 8e9 / (double)k->cost->link_bps;
+	double unit_ns = (double)k->cost->size_bytes * 8e9 / (double)k->cost->link_bps;
 	int rc = try_radices(k, err);
 
-	if (rc || k->fixed || link_ns > k->best_ns) {
+	if (rc || k->fixed || unit_ns > k->best_ns * (double)narrowest(k->shape->t)) {
 		return rc;
 	}
 	k->one_port = true;

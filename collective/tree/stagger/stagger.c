@@ -341,7 +341,8 @@ static int try_even(struct stagger_search *c)
 }
 
 /* Theorem 4's: each batch one level down a step, a step for each batch. No batch is later than
- * in that, as what should have passed by then goes first. */
+ * in that, as what should have passed by then goes first; mostly it is sooner, so that fewer
+ * batches and steps may be faster. */
 static int try_levels(struct stagger_search *c)
 {
 	double best = sqrt((c->s->deepest[c->part] - 1) * c->limit / c->step_price);
@@ -349,15 +350,22 @@ static int try_levels(struct stagger_search *c)
 	int64_t most = (few ? 4 * WORK : WORK / 2) / c->moves, k = c->batches;
 	int64_t fine = (int64_t)(c->units / FINE_FILL);
 	struct stagger_try at = { .least = 1 };
+	double before;
+	int rc;
 
 	if (k == 0) {
 		most = most > fine ? most : fine;
 		k = best < (double)most ? (int64_t)best : most;
 		k = k > 1 ? k : 1;
 	}
-	at.batches = c->batches == 0 && k <= fine ? 1 : k;
-	at.steps = at.in_turn = (double)k;
-	return try_one(c, at);
+	do {
+		before = c->best.price;
+		at.batches = c->batches == 0 && k <= fine ? 1 : k;
+		at.steps = at.in_turn = (double)k;
+		rc = try_one(c, at);
+		k = k * 3 / 5;
+	} while (rc == 0 && c->batches == 0 && c->best.price < before && k > 1);
+	return rc;
 }
 
 /* The same in many batches, where what the theorem says of them before they are made is worth the

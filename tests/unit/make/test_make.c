@@ -350,6 +350,31 @@ static void both_halves(void **state)
 	}
 }
 
+/* Four rings of five, where two nodes of each are joined to the other rings: coordinates, of which
+ * some neighbours have no link. Where ranks pass on nothing, no message goes through one. */
+static void nobody_forwards(void **state)
+{
+	static const char graph[] = "undirected\n0 1 2\n1 2 2\n2 3 2\n3 4 2\n4 0 2\n5 6 2\n6 7 2\n"
+				    "7 8 2\n8 9 2\n9 5 2\n10 11 2\n11 12 2\n12 13 2\n13 14 2\n"
+				    "14 10 2\n15 16 2\n16 17 2\n17 18 2\n18 19 2\n19 15 2\n0 5\n"
+				    "5 10\n10 15\n15 0\n2 7\n7 12\n12 17\n17 2\n";
+	const struct coll_cost c = { .alpha_ns = 10000, .link_bps = INT64_C(400000000000),
+				     .size_bytes = 1 << 20 };
+	struct topo *t;
+
+	(void)state;
+	assert_int_equal(topo_from_edges(graph, strlen(graph), &t, NULL), 0);
+	for (int kind = COLL_ALLGATHER; kind <= COLL_ALLREDUCE; kind++) {
+		struct coll_make_query q = coll_make_job((enum coll_kind)kind, NULL, t, &c);
+		struct coll_made m;
+
+		assert_int_equal(coll_make(&q, &m, NULL), 0);
+		assert_false(coll_through_ranks(m.sched));
+		coll_made_fini(&m);
+	}
+	topo_free(t);
+}
+
 /* Every option has an algorithm that takes it, and every algorithm only options that are for one
  * of its collectives. */
 static void table(void **state)
@@ -379,7 +404,7 @@ int main(void)
 		cmocka_unit_test(auto_is_best), cmocka_unit_test(options),
 		cmocka_unit_test(two_names),
 		cmocka_unit_test(budget), cmocka_unit_test(embedded), cmocka_unit_test(refused),
-		cmocka_unit_test(both_halves),
+		cmocka_unit_test(both_halves), cmocka_unit_test(nobody_forwards),
 		cmocka_unit_test(trimmed), cmocka_unit_test(predicted), cmocka_unit_test(table),
 	};
 
