@@ -427,7 +427,9 @@ static void end_step(struct merged *m)
 	m->next_targets.n = 0;
 	m->next_targets.cap = target_cap;
 	u64map_fini(&m->found);
-	qsort(m->now.v, m->now.n, sizeof(*m->now.v), by_node);
+	if (m->now.n > 0) {
+		qsort(m->now.v, m->now.n, sizeof(*m->now.v), by_node);
+	}
 	m->step++;
 }
 

@@ -55,7 +55,9 @@ int rank_merged_make(struct rank_merged *g, const struct coll_sched *part, int r
 			x[i].dest, message_of(g, &x[i]), coll_is_alike(part) ? -1 : x[i].origin,
 			x[i].first / unit, x[i].last / unit, is_beside(own, &x[i]) });
 	}
-	qsort(g->rows.v, g->rows.n, sizeof(*g->rows.v), by_number);
+	if (g->rows.n > 0) {
+		qsort(g->rows.v, g->rows.n, sizeof(*g->rows.v), by_number);
+	}
 	return 0;
 }
 
