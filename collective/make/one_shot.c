@@ -154,7 +154,7 @@ static int offer_merged(const struct coll_make_query *q, const struct coll_algor
 						   TOPO_CAN_COPY | TOPO_CAN_REDUCE));
 	struct merged_aim aim = {
 		.cost = q->cost, .no_loops = q->fabric, .below_ns = any ? 0 : (double)best->time_ns,
-		.extra = q->extra_steps >= 0 && q->max_transfers == 0 ? q->extra_steps
+		.extra = q->extra_steps >= 0 ? q->extra_steps
 			 : q->cost ? INT_MAX : 0,
 	};
 	struct coll_made one = { .algorithm = self };
@@ -207,8 +207,7 @@ static int offer_plain(const struct coll_make_query *q, const struct coll_algori
 	return make_offer(q, &one, best, err);
 }
 
-/* Merged, and each vector by itself where that may take less time, as where capacities differ; of a
- * job by itself, as engines run no programs that merge. */
+/* Merged, and each vector by itself where that may take less time, as where capacities differ. */
 static int offer_links(const struct coll_make_query *q, const struct coll_algorithm *self,
 		       struct coll_made *best, struct err *err)
 {
@@ -220,7 +219,7 @@ static int offer_links(const struct coll_make_query *q, const struct coll_algori
 	     (double)best->time_ns <= (double)best->bound_ns * MET(q))) {
 		return 0;
 	}
-	merged = q->max_transfers > 0 || q->no_merge ? WEFT_EUNSUPPORTED
+	merged = q->no_merge ? WEFT_EUNSUPPORTED
 		 : offer_merged(q, self, best, &why);
 	if (merged && merged != WEFT_ELIMIT && merged != WEFT_EUNSUPPORTED) {
 		if (err) {

@@ -378,17 +378,6 @@ bool coll_merges(const struct coll_sched *s)
 	return s->merges;
 }
 
-int coll_refuse_merges(const struct coll_sched *s, const char *what, struct err *err)
-{
-	if (!coll_merges(s)) {
-		return 0;
-	}
-	err_set(err, WEFT_EUNSUPPORTED, "%s of an allreduce that merges sums on their way: not "
-		"supported", what);
-	err_hint(err, "weft schedule make --no-merge makes one that does not");
-	return WEFT_EUNSUPPORTED;
-}
-
 int coll_refuse_forwards(const struct coll_sched *s, const char *what, struct err *err)
 {
 	return coll_forwards(s) || s->alike ? err_set(err, WEFT_EUNSUPPORTED,

@@ -198,9 +198,6 @@ int coll_refuse_switches(const struct coll_sched *s, const char *output, struct 
 /* After coll_finish: some transfer says under which number it is kept. O(1). */
 bool coll_merges(const struct coll_sched *s);
 
-/* For those who do not know such: WEFT_EUNSUPPORTED for `what`, such as "programs". */
-int coll_refuse_merges(const struct coll_sched *s, const char *what, struct err *err);
-
 /* All shards of an empty all-reduce without a group move alike: transfers are of shard 0, and each
  * stands for the same of all shards. WEFT_EINVAL for others. */
 int coll_set_alike(struct coll_sched *s, struct err *err);

@@ -2,7 +2,8 @@
 /*
  * Sends and receives of ASTRA-sim's custom collectives; see chakra.h. Each transfer is a part of a
  * message of its sender and of one of its receiver. Sorted by rank, step, direction and peer, the
- * parts of a message lie together, and messages are numbered as they come.
+ * parts of a message lie together, and messages are numbered as they come. Of sums that are merged
+ * on their way those that one arc brings under one number are sent once.
  */
 #include <stdlib.h>
 
@@ -20,6 +21,9 @@ struct chakra_part {
 	bool sends;
 	int64_t shard;		/* of all-to-alls also for whom */
 	int first, last;	/* chunks */
+	int number;		/* of a sum: under which it is kept; sent: which it is, -1: the
+				 * rank's own. Else -1 */
+	int64_t merged;		/* parts that are one sum have the same; else of each its own */
 	int node;		/* of the rank's trace */
 };
 
@@ -49,33 +53,78 @@ static int by_message(const void *a, const void *b)
 	return p->peer < q->peer ? -1 : p->peer > q->peer;
 }
 
+/* Of a message, those together that are one sum. */
+static int by_part(const void *a, const void *b)
+{
+	const struct chakra_part *p = a, *q = b;
+	const int d = by_message(a, b);
+
+	if (d) {
+		return d;
+	}
+	if (p->merged != q->merged) {
+		return p->merged < q->merged ? -1 : 1;
+	}
+	if (p->shard != q->shard) {
+		return p->shard < q->shard ? -1 : 1;
+	}
+	return p->first < q->first ? -1 : p->first > q->first;
+}
+
 /* Receives by what they bring, the earliest first. */
 ORDER_BY(by_shard, struct chakra_part, shard, node)
+
+/* Both halves of a transfer, which is the i-th. */
+static void take_part(struct chakra_writer *w, const struct coll_xfer *x, int64_t i)
+{
+	const int64_t ranks = coll_ranks(w->s);
+	const struct topo_arc *a = topo_arc(coll_topo(w->s), x->arc);
+	struct chakra_part p = { .rank = a->src, .step = x->step, .peer = a->dst, .sends = true,
+				 .first = x->first, .last = x->last, .number = -1,
+				 .shard = x->origin, .merged = -i - 1 };
+
+	if (coll_kind_of(w->s) == COLL_ALLTOALL) {
+		p.shard = x->origin * ranks + x->dest;
+	}
+	if (x->kept) {
+		p.merged = (int64_t)x->arc << 16 | x->kept;
+	}
+	if (x->op == COLL_OP_FORWARD) {
+		p.number = x->dest;
+	}
+	vec_push(&w->parts, p);
+	p.rank = a->dst;
+	p.peer = a->src;
+	p.sends = false;
+	if (x->kept) {
+		p.number = coll_is_whole(coll_ranks(w->s), x->kept)
+				   ? -2 : coll_kept_number(coll_ranks(w->s), x->kept);
+	} else if (x->op == COLL_OP_REDUCE) {
+		p.number = a->src;
+	}
+	vec_push(&w->parts, p);
+}
 
 static int take_parts(struct chakra_writer *w, struct err *err)
 {
 	const int ranks = coll_ranks(w->s);
-	const bool pairs = coll_kind_of(w->s) == COLL_ALLTOALL;
 	int64_t n;
 	const struct coll_xfer *x = coll_xfers(w->s, &n);
 
 	for (int64_t i = 0; i < n; i++) {
 		const struct topo_arc *a = topo_arc(coll_topo(w->s), x[i].arc);
-		struct chakra_part p = { .rank = a->src, .step = x[i].step, .peer = a->dst,
-					 .sends = true, .first = x[i].first, .last = x[i].last };
 
+		if (a->src == a->dst) {
+			return err_set(err, WEFT_EUNSUPPORTED, "traces of sums over self-loops: "
+				       "not supported");
+		}
 		if (a->src >= ranks || a->dst >= ranks) {
 			return err_set(err, WEFT_EUNSUPPORTED, "chakra: node %d holds data and is "
 				       "no rank", a->src >= ranks ? a->src : a->dst);
 		}
-		p.shard = (int64_t)x[i].origin * ranks + (pairs ? x[i].dest : 0);
-		vec_push(&w->parts, p);
-		p.rank = a->dst;
-		p.peer = a->src;
-		p.sends = false;
-		vec_push(&w->parts, p);
+		take_part(w, &x[i], i);
 	}
-	qsort(w->parts.v, w->parts.n, sizeof(*w->parts.v), by_message);
+	qsort(w->parts.v, w->parts.n, sizeof(*w->parts.v), by_part);
 	return 0;
 }
 
@@ -106,6 +155,7 @@ static void wait_for(struct chakra_writer *w, const struct chakra_part *p,
 		const int node = got[low].node;
 
 		if (got[low].first <= p->last && got[low].last >= p->first &&
+		    (p->number < 0 || p->number == got[low].number) &&
 		    w->seen[node] != p->node + 1) {
 			w->seen[node] = p->node + 1;
 			vec_push(&w->deps, (uint64_t)node);
@@ -140,7 +190,8 @@ static void put_message(const ProtobufCMessage *m, struct buf *out)
 static void put_node(struct chakra_writer *w, const struct chakra_part *p, int64_t chunks,
 		     struct buf *out)
 {
-	const int64_t all = (int64_t)coll_ranks(w->s) * coll_chunks(w->s);
+	const int64_t shards = coll_is_alike(w->s) ? 1 : coll_ranks(w->s);
+	const int64_t all = shards * coll_chunks(w->s);
 	const int type = p->sends ? NODE_SEND : NODE_RECEIVE;
 	Chakra__Attribute attrs[4], *list[4];
 	Chakra__Node node = CHAKRA__NODE__INIT;
@@ -169,11 +220,24 @@ static void put_node(struct chakra_writer *w, const struct chakra_part *p, int64
 	put_message(&node.base, out);
 }
 
+/* Chunks that part `i` of a message has beyond the parts before it. */
+static int64_t count_chunks(const struct chakra_part *p, size_t i, int *until)
+{
+	const bool joined = i > 0 && p[i - 1].node == p[i].node && p[i].merged == p[i - 1].merged &&
+			    p[i].shard == p[i - 1].shard;
+	const int from = joined && *until > p[i].first ? *until : p[i].first;
+	const int end = p[i].last + 1 > from ? p[i].last + 1 : from;
+
+	*until = joined && *until > end ? *until : end;
+	return end - from;
+}
+
 static void write_rank(struct chakra_writer *w, struct chakra_part *p, size_t n, struct buf *out)
 {
 	Chakra__GlobalMetadata head = CHAKRA__GLOBAL_METADATA__INIT;
 	const int nodes = number_nodes(p, n);
 	VEC(struct chakra_part) got = { 0 };
+	int until = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		if (!p[i].sends) {
@@ -195,7 +259,7 @@ static void write_rank(struct chakra_writer *w, struct chakra_part *p, size_t n,
 			wait_for_link(w, &p[i]);
 		}
 		for (end = i; end < n && p[end].node == p[i].node; end++) {
-			chunks += p[end].last - p[end].first + 1;
+			chunks += count_chunks(p, end, &until);
 			if (p[end].sends) {
 				wait_for(w, &p[end], got.v, got.n);
 			}
@@ -213,12 +277,11 @@ int lower_chakra(const struct coll_sched *s, int64_t bytes, struct buf *out, str
 	struct coll_sched *flat = NULL;
 	int r = coll_refuse_light_changes(s, "traces", err);
 
-	if (r || (r = coll_refuse_merges(s, "traces", err)) ||
-	    (r = coll_refuse_switches(s, "traces", err)) ||
-	    (r = coll_unfold(s, &flat, err))) {
+	w.s = s;
+	if (r || (r = coll_refuse_switches(s, "traces", err)) ||
+	    (!coll_is_alike(s) && (r = coll_flat(s, &w.s, &flat, err)))) {
 		return r;
 	}
-	w.s = flat;
 	r = take_parts(&w, err);
 	for (size_t rank = 0, first = 0, end; rank < (size_t)coll_ranks(s) && r == 0; rank++) {
 		for (end = first; end < w.parts.n && w.parts.v[end].rank == (int)rank; end++) {

@@ -32,8 +32,7 @@ int lower_span(const struct lower *l, int per)
  * together in the whole vector where ranks have all of it, else in each shard. */
 static int32_t moved(const struct lower_split *d, int32_t off)
 {
-	bool whole = d->in->kind == COLL_ALLREDUCE || d->in->kind == COLL_BROADCAST;
-	int32_t part = whole ? d->in->loop : d->in->loop / d->in->ranks;
+	int32_t part = lower_is_whole(d->in->kind) ? d->in->loop : d->in->loop / d->in->ranks;
 
 	return off < 0 ? off : (off / part * d->copies + d->copy) * part + off % part;
 }

@@ -14,56 +14,15 @@
  * that is forwarded later comes into scratch, and is added from there.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/alloc.h"
-#include "lib/base/map.h"
 #include "lib/base/number/rat.h"
-#include "runtime/lower/lower.h"
+#include "lib/base/order.h"
+#include "runtime/lower/private.h"
 
 #define MAX_STEP_CHUNKS (1 << 24)
 
-/* Where a chunk is in a rank. */
-struct lower_place {
-	int buf;		/* enum lower_buf */
-	int64_t off;		/* in chunks */
-};
-
-/* Chunks id .. id + cnt - 1, all numbered origin * P + chunk or, in
- * all-to-all, (origin * N + destination) * P + chunk. */
-struct lower_piece {
-	int32_t src, dst;	/* ranks */
-	int32_t id, cnt;
-	int32_t round;
-	bool reduce, urgent;	/* urgent: its source is written this step */
-	int32_t of;		/* forwarded: whose sum */
-	int64_t keep;		/* received: kept here in scratch too; or -1 */
-	struct lower_place from, with, to;
-};
-
-/* A schedule being lowered, step by step. */
-struct lower_walk {
-	const struct coll_sched *s;
-	const struct lower_bounds *bounds;
-	enum coll_kind kind;
-	int n, p;		/* ranks; chunks a shard, in units of `unit` */
-	int unit;
-	int64_t ids;		/* numbers of chunks, see struct lower_piece */
-	struct lower *out;
-	int64_t *count;		/* of ops by rank, those not kept included */
-	bool over;		/* too many for the runtimes: only counts */
-	uint8_t *got;		/* rank * ids + id: no longer in the input */
-	int32_t *stamp;		/* 2 step + 1: written this step; + 2: done */
-	int step;
-	VEC(struct lower_piece) pieces;
-	struct u64map cuts;	/* pieces must begin here, see key_of */
-	bool cut;		/* this try has added to them */
-	VEC(int64_t) undo;	/* what the step set in got */
-	/* Sums that are forwarded, see sum_key: 0 until they have come, then their places in
-	 * scratch, + 1. It holds copies of the vector, so many by rank * ids + id. */
-	struct u64map forwarded;
-	uint16_t *copies;
-};
+ORDER_BY(by_place, struct lower_addition, rank, to, id)
 
 static bool sums(const struct lower_walk *w)
 {
@@ -129,29 +88,22 @@ static struct lower_place value(const struct lower_walk *w, int rank, int64_t id
 	return home(w, rank, id);
 }
 
-/* Chunk id of the sum of rank `of` at `rank`. */
-static uint64_t sum_key(const struct lower_walk *w, int rank, int of, int64_t id)
+/* Chunk id in a copy of scratch. */
+static struct lower_place in_copy(const struct lower_walk *w, int32_t copy, int64_t id)
 {
-	return ((uint64_t)rank * (uint64_t)w->n + (uint64_t)of) * (uint64_t)w->ids + (uint64_t)id;
+	return (struct lower_place){ LOWER_SCRATCH, copy * w->ids + id };
 }
 
 /* Where a rank finds what it sends. */
-static struct lower_place sent(const struct lower_walk *w, const struct lower_piece *q, int32_t k)
+static struct lower_place sent(const struct lower_walk *w, const struct lower_piece *q)
 {
-	uint64_t at = 0;
-
-	if (q->of < 0) {
-		return value(w, q->src, q->id + k);
-	}
-	u64map_get(&w->forwarded, sum_key(w, q->src, q->of, q->id + k), &at);
-	return (struct lower_place){ LOWER_SCRATCH, (int64_t)at - 1 };
+	return q->copy < 0 ? value(w, q->src, q->id) : in_copy(w, q->copy, q->id);
 }
 
 /* Where what it receives comes to. */
 static struct lower_place arrival(const struct lower_walk *w, const struct lower_piece *q)
 {
-	return q->keep < 0 ? home(w, q->dst, q->id)
-			   : (struct lower_place){ LOWER_SCRATCH, q->keep };
+	return q->keep < 0 ? home(w, q->dst, q->id) : in_copy(w, q->keep, q->id);
 }
 
 static bool follows(struct lower_place a, struct lower_place b, int64_t by)
@@ -161,7 +113,19 @@ static bool follows(struct lower_place a, struct lower_place b, int64_t by)
 
 /* ---- the pieces of a step ---- */
 
-static int32_t id_of(const struct lower_walk *w, const struct coll_xfer *x)
+int lower_neighbour(const struct lower_walk *w, int rank)
+{
+	int first, n = topo_out(coll_topo(w->s), rank, &first);
+
+	for (int a = first; a < first + n; a++) {
+		if (topo_arc(coll_topo(w->s), a)->dst != rank) {
+			return topo_arc(coll_topo(w->s), a)->dst;
+		}
+	}
+	return -1;
+}
+
+int32_t lower_id(const struct lower_walk *w, const struct coll_xfer *x)
 {
 	int64_t shard = w->kind == COLL_ALLTOALL
 				? (int64_t)x->origin * w->n + x->dest
@@ -181,10 +145,10 @@ static uint64_t key_of(const struct lower_walk *w, const struct lower_piece *q, 
 static bool joins(const struct lower_walk *w, const struct lower_piece *p,
 		  const struct lower_piece *q)
 {
-	return p->src == q->src && p->dst == q->dst && p->of == q->of &&
+	return p->src == q->src && p->dst == q->dst && p->number == q->number &&
 	       p->reduce == q->reduce && p->urgent == q->urgent &&
 	       p->id + p->cnt == q->id && p->cnt < w->bounds->count &&
-	       follows(sent(w, p, 0), sent(w, q, 0), p->cnt) &&
+	       follows(sent(w, p), sent(w, q), p->cnt) &&
 	       follows(arrival(w, p), arrival(w, q), p->cnt) &&
 	       follows(home(w, p->dst, p->id), home(w, q->dst, q->id), p->cnt) &&
 	       (!p->reduce || follows(value(w, p->dst, p->id),
@@ -205,8 +169,11 @@ static int cmp_pair(const void *a, const void *b)
 	if (p->urgent != q->urgent) {
 		return p->urgent ? -1 : 1;
 	}
-	if (p->of != q->of) {
-		return p->of < q->of ? -1 : 1;
+	if ((p->copy < 0) != (q->copy < 0)) {
+		return p->copy < 0 ? -1 : 1;
+	}
+	if (p->copy >= 0 && p->number != q->number) {
+		return p->number < q->number ? -1 : 1;
 	}
 	return p->id < q->id ? -1 : p->id > q->id;
 }
@@ -219,52 +186,24 @@ static int cmp_round(const void *a, const void *b)
 				    : cmp_pair(a, b);
 }
 
-/* Where q, a sum of rank `of`, is kept when it is forwarded later; a place is for one sum
- * only. */
-static int find_keep(struct lower_walk *w, struct lower_piece *q, int of)
+/* Each chunk of a transfer as parts of its message. */
+static int add_parts(struct lower_walk *w, const struct coll_xfer *x, int64_t row)
 {
-	uint64_t key = sum_key(w, q->dst, of, q->id), known;
-	uint16_t *copies = &w->copies[at(w, q->dst, q->id)];
-
-	if (!u64map_get(&w->forwarded, key, &known)) {
-		return 0;
-	}
-	q->keep = known ? (int64_t)known - 1 : *copies * w->ids + q->id;
-	if (known) {
-		return 0;
-	}
-	if (q->keep + w->ids > INT32_MAX || *copies == UINT16_MAX) {
-		return WEFT_ELIMIT;
-	}
-	(*copies)++;
-	u64map_set(&w->forwarded, key, (uint64_t)q->keep + 1);
-	return 0;
-}
-
-/* Chunk id of a transfer. */
-static int add_piece(struct lower_walk *w, const struct coll_xfer *x, const struct topo_arc *a,
-		     int32_t id)
-{
-	struct lower_piece q = { .src = a->src, .dst = a->dst, .id = id, .cnt = 1, .of = -1,
-				 .keep = -1 };
+	const struct topo_arc *a = topo_arc(coll_topo(w->s), x->arc);
+	int32_t id = lower_id(w, x), end = id + (x->last + 1 - x->first) / w->unit;
+	struct lower_piece q = { .src = a->src, .dst = a->dst, .cnt = 1, .keep = -1,
+				 .reduce = sums(w) && x->op != COLL_OP_COPY, .message = -row - 1 };
 	int rc = 0;
 
-	q.reduce = sums(w) && x->op != COLL_OP_COPY;
-	if (q.reduce) {
-		w->stamp[at(w, a->dst, id)] = 2 * w->step + 1;
+	q.number = x->op == COLL_OP_FORWARD ? x->dest : q.reduce ? a->src : -1;
+	if (x->kept) {
+		q.number = coll_is_whole(w->n, x->kept) ? 2 * w->n : x->kept - 1;
+		q.message = (int64_t)x->arc << 16 | x->kept;
 	}
-	if (x->op == COLL_OP_FORWARD) {
-		q.of = x->dest;
-		rc = sent(w, &q, 0).off < 0 ? WEFT_EINVAL : 0;
+	for (q.id = id; q.id < end && !rc; q.id++) {
+		rc = lower_sums_parts(w, x, q);
 	}
-	if (q.reduce && w->copies && !rc) {
-		rc = find_keep(w, &q, q.of < 0 ? a->src : q.of);
-	}
-	if (rc) {
-		return rc;
-	}
-	vec_push(&w->pieces, q);
-	return 0;
+	return rc;
 }
 
 /* All chunks of transfers [from, to) as pieces of one chunk. */
@@ -273,16 +212,20 @@ static int single_pieces(struct lower_walk *w, const struct coll_xfer *x, int64_
 	int rc = 0;
 
 	w->pieces.n = 0;
+	w->sums.try++;
 	for (int64_t i = from; i < to && !rc; i++) {
-		if (w->pieces.n > MAX_STEP_CHUNKS) {
-			return WEFT_ELIMIT;
-		}
-		const struct topo_arc *a = topo_arc(coll_topo(w->s), x[i].arc);
-		int32_t id = id_of(w, &x[i]);
-		int32_t end = id + (x[i].last + 1 - x[i].first) / w->unit;
+		rc = w->pieces.n > MAX_STEP_CHUNKS ? WEFT_ELIMIT : add_parts(w, &x[i], i);
+	}
+	if (!rc && coll_merges(w->s)) {
+		rc = lower_sums_join(w);
+	}
+	for (size_t i = 0; i < w->pieces.n && !rc; i++) {
+		struct lower_piece *q = &w->pieces.v[i];
 
-		for (; id < end && !rc; id++) {
-			rc = add_piece(w, &x[i], a, id);
+		rc = lower_sums_saved(w, q);
+		if (q->reduce && !rc) {
+			w->stamp[at(w, q->dst, q->id)] = 2 * w->step + 1;
+			rc = lower_sums_keep(w, q);
 		}
 	}
 	return rc;
@@ -295,7 +238,7 @@ static void merge_pieces(struct lower_walk *w)
 	size_t n = 0;
 
 	for (size_t i = 0; i < w->pieces.n && sums(w); i++) {
-		v[i].urgent = v[i].of < 0 &&
+		v[i].urgent = v[i].copy < 0 &&
 			      w->stamp[at(w, v[i].src, v[i].id)] == 2 * w->step + 1;
 	}
 	qsort(v, w->pieces.n, sizeof(*v), cmp_pair);
@@ -333,28 +276,49 @@ static void one_run(struct lower_walk *w, const struct lower_piece *q, int rank,
 	}
 }
 
-static int try_send(struct lower_walk *w, struct lower_piece *q, struct err *err)
+static void try_send(struct lower_walk *w, struct lower_piece *q)
 {
 	for (int32_t k = 0; k < q->cnt && q->urgent; k++) {
 		if (w->stamp[at(w, q->src, q->id + k)] == 2 * w->step + 2) {
-			return err_set(err, WEFT_EUNSUPPORTED,
-				       "step %d: rank %d sends a sum to rank "
-				       "%d and adds to it in the same step, "
-				       "in more than one piece: not "
-				       "supported", w->step, q->src, q->dst);
+			lower_sums_save(w, q->src, q->id + k);
+			w->cut = true;
 		}
 	}
-	q->from = sent(w, q, 0);
-	if (q->of < 0) {
+	q->from = sent(w, q);
+	if (q->copy < 0) {
 		one_run(w, q, q->src, &q->from);
 	}
-	return 0;
+}
+
+/* What is kept is first, or last, of its arrivals with all its chunks, or cut. */
+static void try_keep(struct lower_walk *w, struct lower_piece *q)
+{
+	lower_sums_meet(w, q, 0, &q->first, &q->last);
+	for (int32_t k = 1; k < q->cnt; k++) {
+		bool first, last;
+
+		lower_sums_meet(w, q, k, &first, &last);
+		if (first != q->first || last != q->last) {
+			u64map_set(&w->cuts, key_of(w, q, k), 1);
+			w->cut = true;
+		}
+	}
 }
 
 static void try_receive(struct lower_walk *w, struct lower_piece *q)
 {
+	q->last = true;
+	if (q->keep >= 0) {
+		try_keep(w, q);
+	}
+	if (!q->last || (q->keep >= 0 && q->number >= w->n)) {
+		return;
+	}
 	if (q->reduce) {
 		one_run(w, q, q->dst, &q->with);
+	}
+	if (q->number == 2 * w->n) {
+		q->first = q->with.buf == LOWER_IN;
 	}
 	q->to = home(w, q->dst, q->id);
 	for (int32_t k = 0; k < q->cnt && sums(w); k++) {
@@ -381,25 +345,22 @@ static size_t round_end(const struct lower_walk *w, size_t i)
 	return j;
 }
 
-static int try_step(struct lower_walk *w, struct err *err)
+static void try_step(struct lower_walk *w)
 {
-	int rc = 0;
-
 	w->undo.n = 0;
 	w->cut = false;
-	for (size_t i = 0, j; i < w->pieces.n && !rc; i = j) {
+	for (size_t i = 0, j; i < w->pieces.n; i = j) {
 		j = round_end(w, i);
-		for (size_t k = i; k < j && !rc; k++) {
-			rc = try_send(w, &w->pieces.v[k], err);
+		for (size_t k = i; k < j; k++) {
+			try_send(w, &w->pieces.v[k]);
 		}
-		for (size_t k = i; k < j && !rc; k++) {
+		for (size_t k = i; k < j; k++) {
 			try_receive(w, &w->pieces.v[k]);
 		}
 	}
 	for (size_t i = 0; i < w->undo.n && w->cut; i++) {
 		w->got[w->undo.v[i]] = 0;
 	}
-	return rc;
 }
 
 /* What a rank stores of a file at least: two ops are at best one step. */
@@ -433,6 +394,9 @@ static int check_elements(const struct lower_walk *w, struct err *err)
 
 static void emit_send(struct lower_walk *w, const struct lower_piece *q)
 {
+	if (q->src == q->dst) {
+		return;
+	}
 	emit(w, q->src, (struct lower_op){
 		.type = LOWER_SEND, .send = q->dst, .recv = -1,
 		.src_buf = (uint8_t)q->from.buf, .src = (int32_t)q->from.off,
@@ -440,24 +404,82 @@ static void emit_send(struct lower_walk *w, const struct lower_piece *q)
 		.phase = w->out->phases + q->round, .id = q->id });
 }
 
-/* What comes to be kept, and its sum with what is there. */
+static struct lower_place addend(const struct lower_walk *w, const struct lower_addition *x)
+{
+	return x->a >= 0    ? in_copy(w, x->a, x->id)
+	       : x->a == -1 ? (struct lower_place){ LOWER_IN, x->id }
+			    : home(w, x->rank, x->id);
+}
+
+/* Sums of what came before, for messages of this step, and what is saved for them. */
+static void emit_additions(struct lower_walk *w)
+{
+	const struct lower_addition *v = w->sums.additions.v;
+	size_t n = w->sums.additions.n;
+
+	if (n > 0) {
+		qsort(w->sums.additions.v, n, sizeof(*v), by_place);
+	}
+	for (size_t i = 0, j; i < n; i = j) {
+		const struct lower_addition *x = &v[i];
+		struct lower_place from = addend(w, x);
+		int32_t cnt = 1;
+
+		for (j = i + 1; j < n && v[j].rank == x->rank && v[j].to == x->to &&
+		     v[j].a == x->a && v[j].b == x->b && v[j].id == x->id + cnt &&
+		     cnt < w->bounds->count && follows(from, addend(w, &v[j]), cnt); j++) {
+			cnt++;
+		}
+		emit(w, x->rank, (struct lower_op){
+			.type = x->b < 0 ? LOWER_SAVE : LOWER_ADD, .send = -1, .recv = -1,
+			.src_buf = (uint8_t)from.buf, .src = (int32_t)from.off,
+			.dst_buf = LOWER_SCRATCH, .dst = (int32_t)in_copy(w, x->to, x->id).off,
+			.cnt = cnt, .near = x->near,
+			.scratch = x->b < 0 ? 0 : (int32_t)in_copy(w, x->b, x->id).off,
+			.phase = w->out->phases, .id = x->id });
+	}
+}
+
+/* What comes is stored, or added to what is at `with`; from the rank itself within it. */
+static void emit_arrival(struct lower_walk *w, const struct lower_piece *q, bool adds,
+			 struct lower_place with, struct lower_place to)
+{
+	bool self = q->src == q->dst;
+	struct lower_op op = {
+		.type = adds ? LOWER_SUM : LOWER_RECV, .send = -1, .recv = self ? -1 : q->src,
+		.src_buf = adds ? (uint8_t)with.buf : LOWER_IN,
+		.src = adds ? (int32_t)with.off : -1, .dst_buf = (uint8_t)to.buf,
+		.dst = (int32_t)to.off, .cnt = q->cnt, .phase = w->out->phases + q->round,
+		.id = q->id };
+
+	if (self) {
+		op.type = adds ? LOWER_ADD : LOWER_SAVE;
+		op.near = lower_neighbour(w, q->dst);
+		op.scratch = adds ? (int32_t)q->from.off : 0;
+	}
+	if (self && !adds) {
+		op.src_buf = (uint8_t)q->from.buf;
+		op.src = (int32_t)q->from.off;
+	}
+	emit(w, q->dst, op);
+}
+
+/* What comes to be kept, and then the sum of all that came with what is there, if it is not
+ * apart. */
 static void emit_kept(struct lower_walk *w, const struct lower_piece *q)
 {
-	struct lower_op op = {
-		.type = LOWER_RECV, .send = -1, .recv = q->src, .src_buf = LOWER_IN, .src = -1,
-		.dst_buf = LOWER_SCRATCH, .dst = (int32_t)q->keep, .cnt = q->cnt,
-		.phase = w->out->phases + q->round, .id = q->id };
+	struct lower_place keep = in_copy(w, q->keep, q->id);
 
-	emit(w, q->dst, op);
-	op.type = LOWER_ADD;
-	op.recv = -1;
-	op.near = q->src;
-	op.scratch = (int32_t)q->keep;
-	op.src_buf = (uint8_t)q->with.buf;
-	op.src = (int32_t)q->with.off;
-	op.dst_buf = (uint8_t)q->to.buf;
-	op.dst = (int32_t)q->to.off;
-	emit(w, q->dst, op);
+	emit_arrival(w, q, !q->first, keep, keep);
+	if (!q->last || q->number >= w->n) {
+		return;
+	}
+	emit(w, q->dst, (struct lower_op){
+		.type = LOWER_ADD, .send = -1, .recv = -1, .scratch = (int32_t)keep.off,
+		.near = q->src == q->dst ? lower_neighbour(w, q->dst) : q->src,
+		.src_buf = (uint8_t)q->with.buf, .src = (int32_t)q->with.off,
+		.dst_buf = (uint8_t)q->to.buf, .dst = (int32_t)q->to.off, .cnt = q->cnt,
+		.phase = w->out->phases + q->round, .id = q->id });
 }
 
 static void emit_receive(struct lower_walk *w, const struct lower_piece *q)
@@ -466,20 +488,14 @@ static void emit_receive(struct lower_walk *w, const struct lower_piece *q)
 		emit_kept(w, q);
 		return;
 	}
-	emit(w, q->dst, (struct lower_op){
-		.type = q->reduce ? LOWER_SUM : LOWER_RECV,
-		.send = -1, .recv = q->src,
-		.src_buf = q->reduce ? (uint8_t)q->with.buf : LOWER_IN,
-		.src = q->reduce ? (int32_t)q->with.off : -1,
-		.dst_buf = (uint8_t)q->to.buf, .dst = (int32_t)q->to.off,
-		.cnt = q->cnt, .phase = w->out->phases + q->round,
-		.id = q->id });
+	emit_arrival(w, q, q->reduce && !(q->number == 2 * w->n && q->first), q->with, q->to);
 }
 
 static void emit_step(struct lower_walk *w)
 {
 	int rounds = 0;
 
+	emit_additions(w);
 	for (size_t i = 0, j; i < w->pieces.n; i = j) {
 		j = round_end(w, i);
 		for (size_t k = i; k < j; k++) {
@@ -494,7 +510,8 @@ static void emit_step(struct lower_walk *w)
 }
 
 /* Chunks that a step writes may differ in where their sums were; a piece
- * that mixes them is cut, and the step is dealt again. */
+ * that mixes them is cut, what is sent and written before is saved, and the step is dealt
+ * again. */
 static int walk_step(struct lower_walk *w, const struct coll_xfer *x, int64_t from,
 		     int64_t to, struct err *err)
 {
@@ -502,6 +519,7 @@ static int walk_step(struct lower_walk *w, const struct coll_xfer *x, int64_t fr
 
 	w->step = x[from].step;
 	u64map_fini(&w->cuts);
+	lower_sums_step(w);
 	do {
 		rc = single_pieces(w, x, from, to);
 		if (rc == WEFT_EINVAL) {
@@ -514,11 +532,8 @@ static int walk_step(struct lower_walk *w, const struct coll_xfer *x, int64_t fr
 				       "than it has places for", w->step, MAX_STEP_CHUNKS);
 		}
 		merge_pieces(w);
-		rc = try_step(w, err);
-	} while (w->cut && !rc);
-	if (rc) {
-		return rc;
-	}
+		try_step(w);
+	} while (w->cut);
 	emit_step(w);
 	return 0;
 }
@@ -610,12 +625,13 @@ static int walk_init(struct lower_walk *w, const struct coll_sched *s,
 		     const struct lower_bounds *bounds, struct lower *out, struct err *err)
 {
 	int unit = unit_of(s), n = coll_ranks(s), p = coll_chunks(s) / unit;
+	int64_t shards = coll_is_alike(s) ? 1 : n;
 	int64_t pairs = coll_kind_of(s) == COLL_ALLTOALL ? n : 1;
 	int rc;
 
 	*w = (struct lower_walk){ .s = s, .bounds = bounds, .out = out,
 				  .kind = coll_kind_of(s), .n = n, .p = p,
-				  .unit = unit, .ids = pairs * n * p };
+				  .unit = unit, .ids = pairs * shards * p };
 	rc = check_size(w, err);
 	if (rc) {
 		return rc;
@@ -628,34 +644,14 @@ static int walk_init(struct lower_walk *w, const struct coll_sched *s,
 	return 0;
 }
 
-/* Notes which sums are forwarded. */
-static void find_forwards(struct lower_walk *w)
-{
-	int64_t n;
-	const struct coll_xfer *x = coll_xfers(w->s, &n);
-
-	if (!coll_forwards(w->s)) {
-		return;
-	}
-	w->copies = x_new((size_t)(w->ids * w->n), sizeof(*w->copies));
-	for (int64_t i = 0; i < n; i++) {
-		int32_t id = id_of(w, &x[i]), end = id + (x[i].last + 1 - x[i].first) / w->unit;
-		int src = topo_arc(coll_topo(w->s), x[i].arc)->src;
-
-		for (; id < end && x[i].op == COLL_OP_FORWARD; id++) {
-			u64map_set(&w->forwarded, sum_key(w, src, x[i].dest, id), 0);
-		}
-	}
-}
-
 /* Scratch for all that a rank keeps. */
 static void set_scratch(const struct lower_walk *w)
 {
-	for (int r = 0; r < w->n && w->copies; r++) {
+	for (int r = 0; r < w->n && w->sums.copies; r++) {
 		int64_t most = 0;
 
 		for (int64_t id = 0; id < w->ids; id++) {
-			int64_t copies = w->copies[at(w, r, id)];
+			int64_t copies = w->sums.copies[at(w, r, id)];
 
 			most = copies > most ? copies : most;
 		}
@@ -663,7 +659,7 @@ static void set_scratch(const struct lower_walk *w)
 	}
 }
 
-/* Refuses early what cannot fit however it is merged. */
+/* Refuses early what cannot fit however it is merged; not where sums are. */
 static int check_arrivals(const struct lower_walk *w, struct err *err)
 {
 	int64_t n, *in = x_new((size_t)w->n, sizeof(*in)), elements;
@@ -674,7 +670,7 @@ static int check_arrivals(const struct lower_walk *w, struct err *err)
 		in[topo_arc(coll_topo(w->s), x[i].arc)->dst] +=
 			(x[i].last + 1 - x[i].first) / w->unit;
 	}
-	for (int r = 0; r < w->n && !rc && w->bounds->elements; r++) {
+	for (int r = 0; r < w->n && !rc && w->bounds->elements && !coll_merges(w->s); r++) {
 		elements = (in[r] + count - 1) / count + 1 + w->n;
 		if (elements > w->bounds->elements) {
 			rc = lower_elements_error(r, elements, w->n, w->bounds->elements, err);
@@ -688,7 +684,7 @@ static int check_arrivals(const struct lower_walk *w, struct err *err)
  * their id: it has holes. */
 static void start_program(const struct lower_walk *w)
 {
-	int32_t shard = w->p, all = w->n * w->p;
+	int32_t shard = w->p, all = (coll_is_alike(w->s) ? 1 : w->n) * w->p;
 	bool scatter = w->kind == COLL_REDUCE_SCATTER;
 	bool scratch = scatter || w->kind == COLL_ALLTOALL;
 	struct lower *l = w->out;
@@ -729,6 +725,14 @@ static int walk_all(struct lower_walk *w, struct err *err)
 	return check_elements(w, err);
 }
 
+/* Written out, but for shards that move alike: they are lowered as one. */
+static int flatten(const struct coll_sched *s, const struct coll_sched **flat,
+		   struct coll_sched **own, struct err *err)
+{
+	*flat = s;
+	return coll_is_alike(s) ? 0 : coll_flat(s, flat, own, err);
+}
+
 int lower_schedule(const struct coll_sched *s, const struct lower_bounds *bounds, struct lower *out,
 		   struct err *err)
 {
@@ -740,14 +744,13 @@ int lower_schedule(const struct coll_sched *s, const struct lower_bounds *bounds
 	*out = (struct lower){ .kind = coll_kind_of(s) };
 	if ((rc = coll_refuse_light_changes(s, "programs", err)) ||
 	    (rc = coll_refuse_demands(s, "programs", err)) ||
-	    (rc = coll_refuse_merges(s, "programs", err)) ||
 	    (rc = coll_refuse_switches(s, "programs", err)) ||
-	    (rc = coll_flat(s, &flat, &own, err)) || (rc = walk_init(&w, flat, bounds, out, err)) ||
+	    (rc = flatten(s, &flat, &own, err)) || (rc = walk_init(&w, flat, bounds, out, err)) ||
 	    (rc = check_arrivals(&w, err))) {
 		goto out;
 	}
 	start_program(&w);
-	find_forwards(&w);
+	lower_sums_init(&w);
 	rc = walk_all(&w, err);
 	set_scratch(&w);
 out:
@@ -757,8 +760,7 @@ out:
 	free(w.stamp);
 	vec_fini(&w.pieces);
 	u64map_fini(&w.cuts);
-	u64map_fini(&w.forwarded);
-	free(w.copies);
+	lower_sums_fini(&w.sums);
 	vec_fini(&w.undo);
 	return rc;
 }

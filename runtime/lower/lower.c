@@ -28,6 +28,11 @@ const char *lower_kind_name(enum coll_kind kind)
 	return coll_kind_name(kind);
 }
 
+bool lower_is_whole(enum coll_kind kind)
+{
+	return kind == COLL_ALLREDUCE || kind == COLL_BROADCAST;
+}
+
 void lower_fini(struct lower *l)
 {
 	for (int r = 0; l->rank && r < l->ranks; r++) {

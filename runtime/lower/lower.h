@@ -30,8 +30,10 @@ enum lower_type {
 	LOWER_RECV,	/* peer -> dst */
 	LOWER_SUM,	/* peer + src -> dst */
 	LOWER_COPY,	/* src -> dst, within the rank */
-	LOWER_ADD,	/* scratch + src -> dst, within the rank: what a LOWER_RECV of peer
-			 * `near` has brought, and that is forwarded later */
+	LOWER_ADD,	/* scratch + src -> dst, within the rank: what has come from peer
+			 * `near`, and perhaps others, and is sent on later */
+	LOWER_SAVE,	/* src -> scratch, within the rank: what goes to peer `near` in this
+			 * step, and is added to before */
 };
 
 /* `phase` numbers the rounds over all ranks and steps: in a phase a rank sends
@@ -41,7 +43,7 @@ struct lower_op {
 	uint8_t type, src_buf, dst_buf;	/* enum lower_type, lower_buf */
 	int32_t send, recv;		/* peers, or -1 */
 	int32_t src, dst, cnt;		/* chunks into the buffers, or -1 */
-	int32_t near, scratch;		/* of LOWER_ADD; else 0 */
+	int32_t near, scratch;		/* of LOWER_ADD, near also of LOWER_SAVE; else 0 */
 	int32_t phase;
 	int32_t id;	/* of its first chunk, alike on all ranks: origin * P +
 			 * chunk; all-to-all: (origin * N + destination) * P + chunk */
@@ -58,7 +60,8 @@ struct lower {
 	enum coll_kind kind;
 	int ranks, root;
 	int loop;		/* chunks of the whole vector: ranks * chunks a
-				 * shard, chunks that always move together as one */
+				 * shard, chunks that always move together as one; of
+				 * one shard where all move alike */
 	int phases;
 	struct lower_rank *rank;	/* ranks of them */
 };
@@ -73,12 +76,12 @@ struct lower_bounds {
 /*
  * Where a value is follows from the collective: a rank's own contribution
  * stays in its input until it is first added to, so no copy is made of it, and
- * the same ops serve calls in place and out of place. A sum that is forwarded stays in
- * scratch, where nothing else comes. A rank goes on to what
+ * the same ops serve calls in place and out of place. Sums that are sent on later stay in
+ * scratch, what came under one number in a step added up, and so do those of several that are
+ * merged. A rank goes on to what
  * is next as soon as its own data has come, so nothing would hold it back while
- * devices move light. WEFT_EUNSUPPORTED: light that changes between steps, one
- * rank, or a sum that is sent and added to in one step in several pieces;
- * WEFT_ELIMIT with a hint of what fits; WEFT_EINVAL: a sum that is forwarded before it has
+ * devices move light. WEFT_EUNSUPPORTED: light that changes between steps, or one
+ * rank; WEFT_ELIMIT with a hint of what fits; WEFT_EINVAL: a sum that is forwarded before it has
  * come, which no verified schedule has. lower_fini also after an error. O(chunk hops log).
  */
 int lower_schedule(const struct coll_sched *s, const struct lower_bounds *bounds, struct lower *out,
@@ -99,6 +102,9 @@ void lower_lanes(const struct lower *in, int per, int lanes, int copies, struct 
 
 /* How many runs of `per` chunks an op that sends touches at most. O(ops). */
 int lower_span(const struct lower *l, int per);
+
+/* Whether all ranks have the whole vector, so that its chunks need not be shards. */
+bool lower_is_whole(enum coll_kind kind);
 
 /* "allgather", "reducescatter", ...: as NCCL's heirs spell them. */
 const char *lower_kind_name(enum coll_kind kind);

@@ -267,6 +267,15 @@ static void load_add(struct msccl_build *b, const struct lower_op *op)
 	b->ops[b->n_ops++] = step;
 }
 
+/* What is saved before it is sent, beside that. */
+static void load_save(struct msccl_build *b, const struct lower_op *op)
+{
+	b->ops[b->n_ops++] = (struct msccl_op){
+		.type = MSCCL_COPY, .src_buf = op->src_buf, .dst_buf = op->dst_buf,
+		.send = op->near, .recv = NONE, .near = NONE, .src = op->src, .dst = op->dst,
+		.cnt = op->cnt, .phase = op->phase };
+}
+
 /* Sends what lies in scratch at `at`, copied there before, in the same threadblock: what others
  * write over the original waits for the copy. */
 static void load_send(struct msccl_build *b, const struct lower_op *op, int32_t at)
@@ -336,6 +345,10 @@ static void load_ops(struct msccl_build *b, const struct lower_rank *from, int32
 
 		if (op->type == LOWER_ADD) {
 			load_add(b, op);
+			continue;
+		}
+		if (op->type == LOWER_SAVE) {
+			load_save(b, op);
 			continue;
 		}
 		if (b->sends_copies && op->type == LOWER_SEND && is_written_later(b, op, (int)i)) {

@@ -249,7 +249,7 @@ static int check_head(const struct msccl *p, const struct msccl_limits *lim, str
 	if (p->channels < 1 || p->channels > lim->channels) {
 		return limit(err, lim, 0, "channels", p->channels, lim->channels);
 	}
-	if (p->loop < p->ranks || p->loop % p->ranks) {
+	if (p->loop < 1 || (!lower_is_whole(p->kind) && p->loop % p->ranks)) {
 		return err_set(err, WEFT_EVERIFY,
 			       "a vector of %d chunks is not %d equal shards",
 			       p->loop, p->ranks);

@@ -206,8 +206,7 @@ static int lay_out(const struct msccl_layout *y, struct msccl *out, struct err *
  * shard where ranks have only shards. */
 static void copy_lower(const struct lower *l, int copies, struct lower *out)
 {
-	bool whole = l->kind == COLL_ALLREDUCE || l->kind == COLL_BROADCAST;
-	int per = whole ? 1 << 30 : l->loop / l->ranks;
+	int per = lower_is_whole(l->kind) ? 1 << 30 : l->loop / l->ranks;
 
 	lower_lanes(l, per, lower_span(l, per), copies, out);
 }

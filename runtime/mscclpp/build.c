@@ -25,7 +25,7 @@
 struct mscclpp_op_info {
 	int32_t mate;	/* the op at the other end, in that rank's list */
 	int32_t signal;	/* a send: which signal to its peer comes after it */
-	int32_t stage;	/* a sum: where it arrives in scratch */
+	int32_t stage;	/* where it arrives in scratch, if it is staged */
 };
 
 /* An op whose channels and remote buffers count over the whole rank: which
@@ -57,6 +57,8 @@ struct mscclpp_build {
 	int32_t *touched;	/* by cell: `segment` that used it last */
 	int32_t *leaving;	/* by cell: `flushes` when it was last sent */
 	int32_t segment, flushes, drains, round;
+	bool stages_copies;	/* what comes as it is, too, is staged: a rank may still add to
+				 * what it takes the place of */
 	bool copied;		/* own_copies are done */
 	bool unmet;		/* something since the last nop */
 	/* Ops of the rank: sends that are to go together, and receives whose
@@ -121,6 +123,13 @@ static void note_sends(struct mscclpp_build *b)
 	}
 }
 
+/* Whether what op receives comes to scratch, and goes on from there. */
+static bool is_staged(const struct mscclpp_build *b, const struct lower_op *op)
+{
+	return op->type == LOWER_SUM ||
+	       (b->stages_copies && op->type == LOWER_RECV && op->dst_buf != LOWER_SCRATCH);
+}
+
 /* Mates, and a place in scratch for every sum that arrives. */
 static void pair_ops(struct mscclpp_build *b, int rank)
 {
@@ -136,7 +145,7 @@ static void pair_ops(struct mscclpp_build *b, int rank)
 		u64map_get(&b->sends, send_key(b, op->recv, rank, op->phase), &mate);
 		b->extra[rank][i].mate = (int32_t)mate;
 		b->extra[op->recv][mate].mate = (int32_t)i;
-		if (op->type == LOWER_SUM) {
+		if (is_staged(b, op)) {
 			b->extra[rank][i].stage = *scratch;
 			*scratch += op->cnt;
 		}
@@ -280,7 +289,7 @@ static void add_send(struct mscclpp_build *b, struct mscclpp_flat_op *f, int32_t
 	const struct lower_op *s = &ops_of(b)->ops.v[i];
 	int32_t mate = b->extra[b->rank][i].mate;
 	const struct lower_op *r = &b->low->rank[s->send].ops.v[mate];
-	bool sum = r->type == LOWER_SUM;
+	bool staged = is_staged(b, r);
 	int64_t from = cell_of(b, s->src_buf, s->src);
 	int n = f->op.n_ids++;
 
@@ -292,9 +301,9 @@ static void add_send(struct mscclpp_build *b, struct mscclpp_flat_op *f, int32_t
 	f->op.src[n] = (struct mscclpp_ref){ .index = s->src, .size = s->cnt,
 					     .buf = s->src_buf };
 	f->op.dst[n] = (struct mscclpp_ref){
-		.index = sum ? b->extra[s->send][mate].stage : r->dst,
+		.index = staged ? b->extra[s->send][mate].stage : r->dst,
 		.size = s->cnt, .remote = true };
-	remote_id(b, s->send, sum ? LOWER_SCRATCH : r->dst_buf, &f->remotes[n]);
+	remote_id(b, s->send, staged ? LOWER_SCRATCH : r->dst_buf, &f->remotes[n]);
 }
 
 /* The sends of the batch that are the last to their peer, which also signal,
@@ -421,11 +430,11 @@ static bool in_use(const struct mscclpp_build *b, int64_t from, int32_t n)
 
 /* Threads may be busy with the same chunks, or a proxy may still read what
  * is to be written. */
-static void before_sum(struct mscclpp_build *b, int64_t from, int64_t to, int32_t n)
+static void before_sum(struct mscclpp_build *b, int64_t from, int64_t stage, int64_t to, int32_t n)
 {
 	bool leaves = false;
 
-	if (in_use(b, from, n) || in_use(b, to, n)) {
+	if (in_use(b, from, n) || in_use(b, stage, n) || in_use(b, to, n)) {
 		meet(b);
 	}
 	for (int32_t k = 0; k < n; k++) {
@@ -436,7 +445,7 @@ static void before_sum(struct mscclpp_build *b, int64_t from, int64_t to, int32_
 		meet(b);
 	}
 	for (int32_t k = 0; k < n; k++) {
-		b->touched[from + k] = b->touched[to + k] = b->segment;
+		b->touched[from + k] = b->touched[stage + k] = b->touched[to + k] = b->segment;
 	}
 }
 
@@ -456,16 +465,36 @@ static void emit_sum(struct mscclpp_build *b, int32_t i)
 	struct mscclpp_op *last = &b->out.v[b->out.n - 1].op;
 	int64_t from_cell = cell_of(b, op->src_buf, op->src);
 	int64_t to_cell = cell_of(b, op->dst_buf, op->dst);
+	int64_t stage_cell = cell_of(b, LOWER_SCRATCH, stage.index);
 
 	if (last->name == MSCCLPP_REDUCE && last->n_src < MSCCLPP_MAX_REFS &&
 	    from_cell == to_cell && last->dst[0].buf == to.buf &&
-	    last->dst[0].index == to.index && last->dst[0].size == to.size) {
+	    last->dst[0].index == to.index && last->dst[0].size == to.size &&
+	    !in_use(b, stage_cell, op->cnt)) {
 		last->src[last->n_src++] = stage;
 		return;
 	}
-	before_sum(b, from_cell, to_cell, op->cnt);
+	before_sum(b, from_cell, stage_cell, to_cell, op->cnt);
 	emit(b, &(struct mscclpp_op){ .name = MSCCLPP_REDUCE, .n_src = 2, .n_dst = 1, .dst = { to },
 				     .src = { { op->src, op->cnt, op->src_buf, false }, stage } });
+}
+
+/* What is saved before sums change it, or came to a place of its own. */
+static void emit_copy(struct mscclpp_build *b, int32_t i)
+{
+	const struct lower_op *op = &ops_of(b)->ops.v[i];
+	struct mscclpp_ref from = { op->src, op->cnt, op->src_buf, false };
+	int64_t cell;
+
+	if (op->type == LOWER_RECV) {
+		from.index = b->extra[b->rank][i].stage;
+		from.buf = LOWER_SCRATCH;
+	}
+	cell = cell_of(b, from.buf, from.index);
+	before_sum(b, cell, cell, cell_of(b, op->dst_buf, op->dst), op->cnt);
+	emit(b, &(struct mscclpp_op){ .name = MSCCLPP_COPY, .n_src = 1, .n_dst = 1,
+				      .src = { from },
+				      .dst = { { op->dst, op->cnt, op->dst_buf, false } } });
 }
 
 static void drain(struct mscclpp_build *b, bool write)
@@ -476,9 +505,12 @@ static void drain(struct mscclpp_build *b, bool write)
 	}
 	for (size_t i = 0; i < b->put_off.n && write; i++) {
 		int32_t at = b->put_off.v[i];
+		const struct lower_op *op = &ops_of(b)->ops.v[at];
 
-		if (adds(&ops_of(b)->ops.v[at])) {
+		if (adds(op)) {
 			emit_sum(b, at);
+		} else if (op->type == LOWER_SAVE || is_staged(b, op)) {
+			emit_copy(b, at);
 		}
 	}
 	b->put_off.n = 0;
@@ -518,7 +550,7 @@ static void go_through(struct mscclpp_build *b, bool write)
 	for (int32_t i = 0; i < (int32_t)o->ops.n; i++) {
 		const struct lower_op *op = &o->ops.v[i];
 
-		if (op->recv != NONE || op->type == LOWER_ADD) {
+		if (op->recv != NONE || op->type == LOWER_ADD || op->type == LOWER_SAVE) {
 			put_off(b, i);
 		} else if (op->send != NONE) {
 			if (is_due(b, op)) {
@@ -716,6 +748,15 @@ static void start_plan(const struct lower *from, bool inplace, struct mscclpp *o
 	snprintf(out->name, sizeof(out->name), "weft-%s", lower_kind_name(from->kind));
 }
 
+static int build_plan(struct mscclpp_build *b, bool inplace, struct err *err)
+{
+	start_plan(b->low, inplace, b->p);
+	build_all(b);
+	b->p->max_bytes = max_bytes(b->p);
+	release(b);
+	return mscclpp_check(b->p, err);
+}
+
 int mscclpp_lower(const struct coll_sched *s, bool inplace, struct mscclpp *out, struct err *err)
 {
 	static const struct lower_bounds bounds = { MSCCLPP_MAX_RANKS,
@@ -732,12 +773,14 @@ int mscclpp_lower(const struct coll_sched *s, bool inplace, struct mscclpp *out,
 	if (rc) {
 		goto out;
 	}
-	start_plan(&low, inplace, out);
-	build_all(&b);
-	out->max_bytes = max_bytes(out);
-	rc = mscclpp_check(out, err);
+	rc = build_plan(&b, inplace, err);
+	if (rc == WEFT_EVERIFY && coll_kind_of(s) == COLL_ALLREDUCE) {
+		mscclpp_fini(out);
+		err_clear(err);
+		b = (struct mscclpp_build){ .p = out, .low = &low, .stages_copies = true };
+		rc = build_plan(&b, inplace, err);
+	}
 out:
-	release(&b);
 	lower_fini(&low);
 	if (rc) {
 		mscclpp_fini(out);

@@ -261,7 +261,7 @@ static int check_head(const struct mscclpp *p, struct err *err)
 		err_hint(err, "fits: N up to %d", MSCCLPP_MAX_RANKS);
 		return WEFT_ELIMIT;
 	}
-	if (p->loop < p->ranks || p->loop % p->ranks) {
+	if (p->loop < 1 || (!lower_is_whole(p->kind) && p->loop % p->ranks)) {
 		return err_set(err, WEFT_EVERIFY,
 			       "a vector of %d chunks is not %d equal shards",
 			       p->loop, p->ranks);

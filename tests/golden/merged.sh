@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # All-reduces in as many steps as the digraph is wide, whose sums are merged on their way: replayed by another program,
-# what auto takes, and who does not run them.
+# what auto and jobs take, and their programs.
 source "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cost=(--alpha 500ns --link-bandwidth 400Gbps)
@@ -34,6 +34,17 @@ tap "written out it is the same"
 weft schedule make -t 'GenKautz(2,8)' --on 'Torus(4,2)' -c allreduce -a one-shot "${cost[@]}" --size 4KiB --format json >"$T/out" &&
 	[[ $(jq .time_ns "$T/out") == 1992 ]]
 tap "embedded it does without self-loops, which have no routes"
-expect 65 "no programs of it" weft schedule export "$T/s.pb" --to msccl-xml -o "$T/m.xml"
-has err "says so" 'programs of an allreduce that merges sums on their way: not supported'
+for to in msccl-xml rccl-xml mscclpp-json; do
+	expect 0 "a program: $to" weft schedule export "$T/s.pb" --to $to -o "$T/m.$to"
+done
+grep -q ' nchunksperloop="1" ' "$T/m.msccl-xml"
+tap "for calls of any number of elements"
+
+# A job takes them as the command line does.
+sed -e 's/size: 1MiB/size: 16KiB/' -e 's/topology: .*/topology: "GenKautz(4,16)"/' "$TOP/configs/fabrics/demo.yaml" >"$T/f.yaml"
+job=$(weft plan --offline "$T/f.yaml" --format json | jq -c '.jobs[] | select(.name == "reduce") | [.algorithm, .steps, .time_ns]')
+made=$(weft schedule make -t 'GenKautz(4,16)' -c allreduce --alpha 10us --link-bandwidth 100Gbps --size 16KiB --format json -o "$T/m.pb" |
+	jq -c '[.algorithm, .steps, .time_ns]')
+[[ $job == "$made" && $(weft schedule export "$T/m.pb" --to json | jq .alike) == true ]]
+tap "a job as the command line: $job"
 finish

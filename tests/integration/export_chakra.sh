@@ -6,10 +6,10 @@ source "$(dirname "$0")/../lib.sh"
 mkdir "$T/py"
 protoc -I "$TOP/proto" --python_out="$T/py" chakra/chakra.proto || exit 1
 export PYTHONPATH=$T/py PYTHONDONTWRITEBYTECODE=1
-# runs TOPOLOGY RANKS COLLECTIVE RECEIVED: bytes that a rank gets, of 2520 kB in all.
+# runs TOPOLOGY RANKS COLLECTIVE RECEIVED [OPTIONS...]: bytes that a rank gets, of 2520 kB in all.
 runs() {
 	local facts='' told time sent low high
-	weft schedule make -t "$1" -c "$3" --size 2520kB --alpha 1us --link-bandwidth 8Gbps --format json -o "$T/s.pb" >"$T/facts" &&
+	weft schedule make -t "$1" -c "$3" "${@:5}" --size 2520kB --alpha 1us --link-bandwidth 8Gbps --format json -o "$T/s.pb" >"$T/facts" &&
 		weft schedule export "$T/s.pb" --to chakra --size 2520kB -o "$T/x" &&
 		facts=$(/usr/bin/python3 "$TOP/tests/integration/chakra_replay.py" "$T/x" "$2" 1 1000)
 	told=$(jq -c '[.time_ns, .bound_ns]' "$T/facts")
@@ -25,6 +25,8 @@ runs 'Torus(3,3)' 9 allreduce 4480000
 runs 'GenKautz(2,8)' 8 allgather 2205000
 runs 'K(6)' 6 all-to-all 2100000
 runs 'C(12,{1,5})' 12 reduce-scatter 2310000
+# A vector over each of three links, twice: sums that are merged go as one.
+runs 'Odd(3)' 10 allreduce 15120000 -a one-shot
 
 weft schedule make -t 'Ring(4)' -c allgather -o "$T/s.pb" >"$T/out" 2>&1
 expect 64 "without a size" weft schedule export "$T/s.pb" --to chakra -o "$T/y"

@@ -78,8 +78,7 @@ static const struct cli_option make_options[] = {
 	  NULL },
 	{ 0, "least-cost", NULL, "trees with the least sum over arcs of cost times data that reach "
 	  "the best rate; with --rate only how much that is", NULL },
-	{ 0, "no-merge", NULL, "all-reduce: no sums are merged on their way, as MSCCL and MSCCL++ "
-	  "have no programs that do", NULL },
+	{ 0, "no-merge", NULL, "all-reduce: no sums are merged on their way", NULL },
 	{ 0, "also", "KIND[:SIZE],...", "with --rate: what runs at the same time, on so many times "
 	  "as much (default: 1)", NULL },
 	{ 0, "sensitivity", NULL, "with --rate: which links and limits it hangs on, and how much",

@@ -9,6 +9,7 @@
 #include "runtime/msccl/msccl.h"
 #include "tests/unit/schedule/chains.h"
 #include "tests/unit/schedule/common.h"
+#include "tests/unit/schedule/merged.h"
 
 static const char *const graphs[] = {
 	"UniRing(1,2)", "Ring(3)", "UniRing(1,5)", "Ring(8)", "K(4)", "K(9)",
@@ -89,6 +90,28 @@ static inline void for_each_chain(void (*runs)(struct coll_sched *s))
 	}
 	runs(torus_chains(3, 3));
 	runs(torus_chains(2, 4));
+}
+
+/* Sums that are merged on their way, also in batches; `runs` frees its schedule. */
+static inline void for_each_merged(void (*runs)(struct coll_sched *s))
+{
+	static const char *const small[] = { "Ring(4)", "K(4)", "Ring(5)", "GenKautz(2,6)",
+					     "Hypercube(3)" };
+	struct err err = { 0 };
+	struct rng rng;
+
+	rng_seed(&rng, 44);
+	for (int i = 0; i < 30; i++) {
+		runs(random_merged(small[i % 5], 1 + i % 3, i % 2, &rng));
+	}
+	for (int i = 0; i < 4; i++) {
+		struct coll_sched *s = i < 2 ? merged_moore("Odd(3)", 2, i % 2)
+					     : merged_walks("GenKautz(2,4)", 2, i % 2), *p;
+
+		must(coll_pipeline(s, 2, &p, &err), &err);
+		runs(s);
+		runs(p);
+	}
 }
 
 /* By Simple, in one copy. */

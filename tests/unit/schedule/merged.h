@@ -3,6 +3,8 @@
 #ifndef WEFT_TESTS_UNIT_SCHEDULE_MERGED_H
 #define WEFT_TESTS_UNIT_SCHEDULE_MERGED_H
 
+#include "lib/base/number/rng.h"
+
 static inline int neighbour(const struct topo *t, int u, int i)
 {
 	int first;
@@ -114,6 +116,140 @@ static inline struct coll_sched *merged_chain(const char *expr, int chunks, bool
 		must(coll_add(s, &x, &err), &err);
 	}
 	must(coll_finish(s, &err), &err);
+	return s;
+}
+
+#define MERGED_RANKS 8
+#define MERGED_STEPS 12
+
+/* Some chunks of a shard on their way, as sets of contributions. */
+struct merged_plan {
+	unsigned has[MERGED_RANKS], came[MERGED_RANKS][MERGED_RANKS];
+	VEC(struct coll_xfer) rows;
+};
+
+static inline bool merged_take(struct merged_plan *p, unsigned set, unsigned free, unsigned *sum,
+			       const struct coll_xfer *x, struct rng *rng)
+{
+	if (!set || set & ~free || set & *sum || rng_below(rng, 4) == 0) {
+		return false;
+	}
+	*sum |= set;
+	vec_push(&p->rows, *x);
+	return true;
+}
+
+/* What an arc brings in a step: the tail's own sum and some that it keeps, merged. */
+static inline unsigned merged_message(struct merged_plan *p, const struct topo_arc *a,
+				      struct coll_xfer x, unsigned free, int n, struct rng *rng)
+{
+	unsigned sum = 0;
+	int from = (int)(rng_below(rng, (uint64_t)n));
+
+	x.op = COLL_OP_REDUCE;
+	x.dest = COLL_NO_DEST;
+	merged_take(p, p->has[a->src], free, &sum, &x, rng);
+	x.op = COLL_OP_FORWARD;
+	for (int k = 0; k < n; k++) {
+		x.dest = (from + k) % n;
+		merged_take(p, p->came[a->src][x.dest], free, &sum, &x, rng);
+	}
+	return sum;
+}
+
+/* Whoever has all gives it to those beside who have not. */
+static inline void merged_copy(struct merged_plan *p, const struct topo *t, struct coll_xfer x,
+			       unsigned all)
+{
+	unsigned next[MERGED_RANKS];
+
+	memcpy(next, p->has, sizeof(next));
+	for (x.arc = 0; x.arc < topo_m(t); x.arc++) {
+		const struct topo_arc *a = topo_arc(t, x.arc);
+
+		if (p->has[a->src] == all && next[a->dst] != all) {
+			vec_push(&p->rows, x);
+			next[a->dst] = all;
+		}
+	}
+	memcpy(p->has, next, sizeof(next));
+}
+
+static inline void merged_step(struct merged_plan *p, const struct topo *t, struct coll_xfer x,
+			       struct rng *rng)
+{
+	unsigned all = (1U << topo_n(t)) - 1, next[MERGED_RANKS], came[MERGED_RANKS][MERGED_RANKS];
+	int n = topo_n(t);
+
+	for (int u = 0; u < n; u++) {
+		if (p->has[u] == all) {
+			merged_copy(p, t, x, all);
+			return;
+		}
+	}
+	memcpy(next, p->has, sizeof(next));
+	memcpy(came, p->came, sizeof(came));
+	for (x.arc = 0; x.arc < topo_m(t); x.arc++) {
+		const struct topo_arc *a = topo_arc(t, x.arc);
+		unsigned sum;
+
+		x.kept = (uint16_t)(1 + rng_below(rng, (uint64_t)n));
+		sum = merged_message(p, a, x, all & ~next[a->dst], n, rng);
+		next[a->dst] |= sum;
+		came[a->dst][x.kept - 1] |= sum;
+	}
+	memcpy(p->has, next, sizeof(next));
+	memcpy(p->came, came, sizeof(came));
+}
+
+/* Adds transfers that take chunks first..last of a shard everywhere; false: none were found. */
+static inline bool merged_part(struct coll_sched *s, int shard, int first, int last,
+			       struct rng *rng)
+{
+	const struct topo *t = coll_topo(s);
+	struct merged_plan p = { .rows = { 0 } };
+	struct err err = { 0 };
+	bool whole = true;
+
+	for (int u = 0; u < topo_n(t); u++) {
+		p.has[u] = 1U << u;
+	}
+	for (int step = 0; step < MERGED_STEPS; step++) {
+		struct coll_xfer x = { .step = step, .origin = shard, .dest = COLL_NO_DEST,
+				       .first = first, .last = last };
+
+		merged_step(&p, t, x, rng);
+	}
+	for (int u = 0; u < topo_n(t); u++) {
+		whole = whole && p.has[u] == (1U << topo_n(t)) - 1;
+	}
+	for (size_t i = 0; i < p.rows.n && whole; i++) {
+		must(coll_add(s, &p.rows.v[i], &err), &err);
+	}
+	vec_fini(&p.rows);
+	return whole;
+}
+
+/* In no order at all, on at most MERGED_RANKS ranks: what a rank keeps comes in several steps,
+ * is sent in some of them while more comes, and is merged with its own; chunks go apart. */
+static inline struct coll_sched *random_merged(const char *expr, int chunks, bool alike,
+					       struct rng *rng)
+{
+	struct coll_sched *s = empty(COLL_ALLREDUCE, expr, chunks);
+	struct err err = { 0 };
+
+	if (alike) {
+		must(coll_set_alike(s, &err), &err);
+	}
+	for (int shard = 0; shard < (alike ? 1 : coll_ranks(s)); shard++) {
+		for (int from = 0, end; from < chunks; from = end) {
+			end = from + 1 + (int)rng_below(rng, (uint64_t)(chunks - from));
+			while (!merged_part(s, shard, from, end - 1, rng)) {
+			}
+		}
+	}
+	must(coll_finish(s, &err), &err);
+	must(coll_verify(s, NULL, &err), &err);
 	return s;
 }
 
