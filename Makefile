@@ -282,7 +282,7 @@ MACHINE := $(if $(CROSS),$(CROSS),$(shell $(CC) -dumpmachine 2>/dev/null))
 HARDENING := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection \
 	$(if $(filter x86_64%,$(MACHINE)),-fcf-protection) \
 	$(if $(filter aarch64%,$(MACHINE)),-mbranch-protection=standard)
-CFLAGS_release := -O2 -g $(HARDENING) -ffile-prefix-map=$(CURDIR)=. \
+CFLAGS_release := -O2 -g1 $(HARDENING) -ffile-prefix-map=$(CURDIR)=. \
 	-ffile-prefix-map=$(BUILD)=build
 CFLAGS_small := -Os -ffunction-sections -fdata-sections $(HARDENING) \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables
