@@ -29,14 +29,13 @@
 #define ON_COORDINATES .vary = COLL_VARY_SIZE, .run = make_by_torus, .predict = make_predict_torus
 
 static const struct coll_algorithm algorithms[] = {
-	{ "bfb", COPIES, .options = OPTION(BATCHES) | OPTION(CHUNKS), .vary = COLL_VARY_BATCHES,
-	  .run = make_by_bfb, .predict = make_predict_bfb },
+	{ "bfb", COPIES, .options = OPTION(BATCHES) | OPTION(CHUNKS), .run = make_by_bfb,
+	  .predict = make_predict_bfb },
 	{ "expand", COPIES, .needs_expression = true, .options = OPTION(BATCHES),
 	  .run = make_by_expand },
 	{ "steady", COPIES, .options = OPTION(BATCHES), .chooses_steps = true,
 	  .vary = COLL_VARY_BATCHES, .run = make_by_steady },
-	{ "flood", COPIES, .options = OPTION(BATCHES), .chooses_steps = true,
-	  .run = make_by_flood },
+	{ "flood", COPIES, .chooses_steps = true, .run = make_by_flood },
 	{ "trees", COPIES, .options = OPTION(BATCHES) | OPTION(LEAST_COST), .chooses_steps = true,
 	  .vary = COLL_VARY_STEPS_WORTH, .run = make_by_forest },
 	{ "late", COPIES, .options = OPTION(BATCHES) | OPTION(EXTRA_STEPS),

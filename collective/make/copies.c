@@ -4,8 +4,8 @@
  *
  * A function for each algorithm: by its name it makes what it can, or says why not. "auto" asks all
  * of them in the order of the table, and each looks at the best so far: it makes nothing where
- * that cannot be beaten, or the work would be out of proportion. What can be cut into batches that
- * overlap is offered so too, and moved to idle links.
+ * that cannot be beaten, or the work would be out of proportion. Batches that overlap gain in
+ * fabrics and where they are balanced for that; others only if asked for, as trees gain more.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,39 +15,27 @@
 #include "collective/tree/spanning.h"
 #include "lib/base/alloc.h"
 
-/* Transfers that are kept by a schedule in batches, and beyond which a construction is not
- * tried beside a compact schedule. */
+/* Transfers beyond which a construction is not tried beside a compact schedule. */
 #define MAX_KEPT (4 << 20)
 
 /* Extra steps for late takers that are tried when the cost is given. */
 #define TIMED_EXTRA_STEPS 2
 
-/* Batches that s may be made in. */
-static int max_batches(const struct coll_make_query *q, const struct coll_sched *s)
-{
-	int64_t kept, all, most = COLL_MAX_BATCHES;
-
-	coll_xfers(s, &kept);
-	all = kept * topo_group_order(coll_group(s));
-	if (kept > 0) {
-		most = MAX_KEPT / kept < most ? MAX_KEPT / kept : most;
-		most = q->max_transfers > 0 && q->max_transfers / all < most
-			       ? q->max_transfers / all : most;
-	}
-	return (int)most;
-}
-
 /* Batches for a schedule, embedded where it will be: those asked for, or the fewest that gain as
- * much; or those of at most so many that take the least time, *ns. Errors of coll_pipeline_fewest
- * and coll_pipeline_best. */
+ * much; or those of at most so many that take the least time, *ns: one where that is not known.
+ * Errors of coll_pipeline_fewest. */
 static int count_batches(const struct coll_make_query *q, const struct coll_sched *whole, int most,
 			 int *batches, double *ns, struct err *err)
 {
 	*batches = 1;
 	*ns = 0;
-	return q->batches > 1 ? coll_pipeline_fewest(whole, q->batches, batches, err)
-	       : q->batches == 0 && q->cost
-		       ? coll_pipeline_best(whole, q->cost, most, batches, ns, err) : 0;
+	if (q->batches > 1) {
+		return coll_pipeline_fewest(whole, q->batches, batches, err);
+	}
+	if (q->batches == 0 && q->cost) {
+		(void)coll_pipeline_best(whole, q->cost, most, batches, ns, NULL);
+	}
+	return 0;
 }
 
 /* What was whole, in batches. */
@@ -57,53 +45,11 @@ static int make_batches(const struct coll_made *one, struct coll_made *parts, st
 						       parts->batches, &parts->sched, err);
 }
 
-/* Moves to idle links what can move there. */
-static int tighten(struct coll_made *parts, struct err *err)
-{
-	struct coll_sched *s = parts->sched;
-	int rc = s ? coll_tighten_steps(s, &parts->sched, err) : 0;
-
-	coll_free(s);
-	return rc;
-}
-
 static void drop(struct coll_made *one)
 {
 	coll_free(one->sched);
 	coll_free(one->logical);
 	mcf_free(one->flow);
-}
-
-int make_offer_batches(const struct coll_make_query *q, struct coll_made *one,
-		       struct coll_made *best, struct err *err)
-{
-	struct coll_made parts = { .algorithm = one->algorithm };
-	bool asked = q->batches > 1;
-	double ns;
-	int rc;
-
-	if ((rc = make_embed(q, one, err))) {
-		drop(one);
-		return rc;
-	}
-	(void)((rc = count_batches(q, one->sched, max_batches(q, one->sched), &parts.batches, &ns,
-				   err)) ||
-	       (rc = make_batches(one, &parts, err)) ||
-	       (rc = asked ? 0 : tighten(&parts, err)));
-	if (rc && !asked) {
-		err_clear(err);
-		rc = 0;
-	}
-	if (rc || (asked && parts.sched)) {
-		drop(one);
-	} else {
-		rc = make_offer(q, one, best, err);
-	}
-	if (rc) {
-		coll_free(parts.sched);
-		return rc;
-	}
-	return parts.sched ? make_offer(q, &parts, best, err) : 0;
 }
 
 int make_offer_overlapped(const struct coll_make_query *q, struct coll_made *one, int64_t most,
@@ -127,11 +73,36 @@ int make_offer_overlapped(const struct coll_make_query *q, struct coll_made *one
 	if (parts.batches == 1) {
 		return make_offer(q, one, best, err);
 	}
-	parts.flow = one->flow;
-	one->flow = NULL;
 	rc = make_batches(one, &parts, err);
-	drop(one);
-	return rc ? rc : make_offer(q, &parts, best, err);
+	if (rc == 0 && q->batches == 0 && !one->flow) {
+		/* The prediction leaves latencies out. */
+		rc = make_offer(q, one, best, err);
+	} else {
+		parts.flow = one->flow;
+		one->flow = NULL;
+		drop(one);
+	}
+	if (rc) {
+		drop(&parts);
+		return rc;
+	}
+	return make_offer(q, &parts, best, err);
+}
+
+/* Whole, or in the batches that were asked for; in a fabric in those that take the least time, as
+ * switches that copy are idle in one half of an all-reduce. Elsewhere trees are faster. */
+static int offer_batches(const struct coll_make_query *q, struct coll_made *one,
+			 struct coll_made *best, struct err *err)
+{
+	int64_t most = MAX_KEPT;
+
+	if (q->batches == 1 || (q->batches == 0 && !q->fabric)) {
+		return make_offer(q, one, best, err);
+	}
+	if (q->max_transfers > 0) {
+		most = q->max_transfers / topo_group_order(coll_group(one->sched));
+	}
+	return make_offer_overlapped(q, one, most, best, err);
 }
 
 /* O(arcs). */
@@ -157,7 +128,7 @@ static int try_timed(const struct coll_make_query *q, const struct coll_algorith
 	int rc = topo_copy(q->topo, &copy, err);
 
 	if (rc || (rc = coll_bfb_timed(q->kind, copy, q->chunks, q->cost, &one.sched, &bound,
-				       err)) || (rc = make_offer_batches(q, &one, best, err))) {
+				       err)) || (rc = offer_batches(q, &one, best, err))) {
 		return rc;
 	}
 	best->bfb_bound_ns = bound;
@@ -172,7 +143,7 @@ int make_by_bfb(const struct coll_make_query *q, const struct coll_algorithm *se
 	int rc = topo_copy(q->topo, &copy, err);
 
 	if (rc || (rc = coll_bfb_cut(q->kind, copy, q->chunks, &one.sched, err)) ||
-	    (rc = make_offer_batches(q, &one, best, err))) {
+	    (rc = offer_batches(q, &one, best, err))) {
 		return rc;
 	}
 	return q->cost && q->cost->size_bytes > 0 && !q->fabric && latencies_differ(q->topo)
@@ -209,7 +180,7 @@ int make_by_expand(const struct coll_make_query *q, const struct coll_algorithm 
 		err_clear(err);
 		return 0;
 	}
-	return rc ? rc : make_offer_batches(q, &one, best, err);
+	return rc ? rc : offer_batches(q, &one, best, err);
 }
 
 /* Breadth first in one batch: the fewest steps that copies of shards need, with the least T_B. */
@@ -506,7 +477,7 @@ static int offer_late(const struct coll_make_query *q, const struct coll_algorit
 		err_clear(err);
 		return 0;
 	}
-	return rc || !one.sched ? rc : make_offer_batches(q, &one, best, err);
+	return rc || !one.sched ? rc : offer_batches(q, &one, best, err);
 }
 
 /* Arcs times the nodes that late takers are solved for, one an orbit. O(arcs), mostly. */

@@ -233,9 +233,9 @@ struct coll_made {
 
 /*
  * The best schedule for the query: by one algorithm, or by all of the list that are for the
- * collective. Breadth-first broadcast and its relatives are offered whole
- * and in batches that overlap; where batches are asked for, in these only, or fewer that gain as
- * much.
+ * collective. Where batches that overlap are asked for, breadth-first broadcast and its relatives
+ * are offered in these, or in fewer that gain as much, and else whole; in a fabric in the fastest
+ * number, too.
  *
  * WEFT_EUNSUPPORTED for an algorithm that is not for the collective, and where messages would go
  * through ranks that pass on none (links_only). Of an algorithm, the errors of what

@@ -64,11 +64,6 @@ int make_forest(const struct coll_make_query *q, bool joint, double below_ns,
  * one->logical is what it was. Errors of coll_embed_in. */
 int make_embed(const struct coll_make_query *q, struct coll_made *one, struct err *err);
 
-/* Offers a schedule, as make_offer, whole and in batches, whose transfers move to idle links: in
- * batches only where they were asked for; else what cannot be in batches stays whole. */
-int make_offer_batches(const struct coll_make_query *q, struct coll_made *one,
-		       struct coll_made *best, struct err *err);
-
 /* Offers one of which batches overlap, as make_offer: in the number of them that takes the least
  * time, of so many transfers at most; and by "auto" only where that may be less than what the best
  * so far takes. */

@@ -57,8 +57,7 @@ static int pack_joint(const struct coll_make_query *q, const struct topo *t,
 		      struct coll_forest *f, struct err *err)
 {
 	int most = topo_ranks(t) < topo_n(t) ? MAX_PROGRAM_SWITCHED : MAX_PROGRAM;
-	int trees = topo_n(t) > COLL_SPANNING_TREES ? topo_n(t) : COLL_SPANNING_TREES;
-	int rc = coll_forest_allreduce(t, trees, f, err);
+	int rc = coll_forest_allreduce(t, COLL_SPANNING_TREES, f, err);
 
 	if (rc != WEFT_EUNSUPPORTED) {
 		return rc;

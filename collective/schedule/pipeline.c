@@ -27,7 +27,9 @@ struct coll_batch_loads {
 	int64_t *window;	/* by orbit: the batches that are under way */
 };
 
-int coll_common_scale(const struct topo *t, int64_t *scale, struct err *err)
+/* The least common multiple of the capacities: a chunk on an arc takes scale / capacity units of
+ * time, all whole. WEFT_ELIMIT above 2^31. */
+static int common_scale(const struct topo *t, int64_t *scale, struct err *err)
 {
 	int limits = topo_n_limits(t);
 
@@ -91,7 +93,7 @@ static int loads_init(const struct coll_sched *s, struct coll_batch_loads *l, st
 	int rc;
 
 	*l = (struct coll_batch_loads){ .steps = s->steps };
-	if ((rc = refuse_light(s, err)) || (rc = coll_common_scale(t, &common, err))) {
+	if ((rc = refuse_light(s, err)) || (rc = common_scale(t, &common, err))) {
 		return rc;
 	}
 	rc = coll_loads_init(&w, s, err);

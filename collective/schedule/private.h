@@ -89,10 +89,6 @@ struct coll_hop_class {
 void coll_count_arcs(const struct topo *t, int u, const struct coll_hop_class *class,
 		     int32_t *dist);
 
-/* The least common multiple of the capacities: a chunk on an arc takes scale /
- * capacity units of time, all whole. WEFT_ELIMIT above 2^31. */
-int coll_common_scale(const struct topo *t, int64_t *scale, struct err *err);
-
 /* The orbit of an arc, and its first arc: of no group the arc itself. */
 static inline int coll_orbit(const struct topo_action *action, int arc)
 {

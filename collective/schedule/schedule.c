@@ -378,13 +378,6 @@ bool coll_merges(const struct coll_sched *s)
 	return s->merges;
 }
 
-int coll_refuse_forwards(const struct coll_sched *s, const char *what, struct err *err)
-{
-	return coll_forwards(s) || s->alike ? err_set(err, WEFT_EUNSUPPORTED,
-					  "%s of an allreduce that forwards "
-					  "sums: not supported", what) : 0;
-}
-
 void coll_set_chunks(struct coll_sched *s, int chunks)
 {
 	assert(s->xfers.n == 0 && chunks >= 1 && chunks <= COLL_MAX_CHUNKS && !s->demands);

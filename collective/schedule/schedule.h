@@ -185,8 +185,6 @@ int coll_refuse_demands(const struct coll_sched *s, const char *output, struct e
 
 /* After coll_finish: some transfer forwards a sum. O(1). */
 bool coll_forwards(const struct coll_sched *s);
-/* For those who do not know such: WEFT_EUNSUPPORTED for `what`, such as "programs". */
-int coll_refuse_forwards(const struct coll_sched *s, const char *what, struct err *err);
 
 /* Whether a switch can do one of these (enum topo_flag). O(switches). */
 bool coll_switches_can(const struct topo *t, unsigned abilities);
@@ -573,22 +571,6 @@ typedef int coll_gather_fn(const struct topo *t, const void *arg, struct coll_sc
  * other collectives. */
 int coll_from_gathers(enum coll_kind kind, const struct topo *topo, coll_gather_fn *gather,
 		      const void *arg, struct coll_sched **out, struct err *err);
-
-/*
- * The same transfers in other steps: each as early as what it needs is there
- * and its arc has room below the fullest arc of that step, then each as late
- * as what needs it allows, in rounds while T_B falls. So the all-gather of a
- * shard begins while other shards are still being summed, and deliveries that
- * nothing waits for give room. Steps that become empty are left out: neither
- * steps nor T_B ever rise. Where every arc is full in every step nothing
- * moves. In batches (coll_pipeline) more can be gained, for more steps.
- *
- * New schedule, verified. WEFT_EUNSUPPORTED for all-to-all, broadcast, forwarded sums and
- * schedules with light, WEFT_ELIMIT when capacities have no common multiple
- * below 2^31. O(transfers steps) a round, at most COLL_TIGHTEN_ROUNDS of them.
- */
-#define COLL_TIGHTEN_ROUNDS 8
-int coll_tighten_steps(const struct coll_sched *s, struct coll_sched **out, struct err *err);
 
 #define COLL_MAX_BATCHES 256
 

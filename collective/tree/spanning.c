@@ -9,6 +9,7 @@
  * all-gather is faster, and where some ranks have thinner links than others these
  * take up to twice as long, as they make sums in all ranks alike.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "collective/schedule/cut_bound.h"
@@ -287,14 +288,32 @@ static int make_forest(const struct spanning_net *s, struct coll_forest *f, stru
 	return rc;
 }
 
+/* As many as are exact; or of so many and a few less those of which whole ones on a link are the
+ * fullest. */
+static int count_trees(const struct graph_time *least, int max_trees)
+{
+	double each = (double)least->num / (double)least->den, lost = HUGE_VAL;
+	int best = max_trees;
+
+	if (least->den <= max_trees) {
+		return (int)(max_trees / least->den * least->den);
+	}
+	for (int n = max_trees; n > max_trees - max_trees / 4; n--) {
+		double now = ceil(n * each) / (n * each);
+
+		best = now < lost ? n : best;
+		lost = now < lost ? now : lost;
+	}
+	return best;
+}
+
 static int pack(struct spanning_net *s, int max_trees, struct err *err)
 {
 	struct graph_time least;
 	int rc = graph_partition_time(s->n, s->arcs, topo_m(s->t), s->n, &least, err);
 
 	if (rc == 0) {
-		s->trees = least.den < max_trees ? (int)(max_trees / least.den * least.den)
-						 : max_trees;
+		s->trees = count_trees(&least, max_trees);
 		rc = choose_limits(s, &least, err);
 	}
 	return rc ? rc : graph_pack_spanning_trees(s->n, s->edges, s->m, s->trees, &s->list, err);

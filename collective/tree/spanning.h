@@ -5,8 +5,8 @@
 
 #include "collective/tree/forest.h"
 
-/* Trees that are enough for any size, or one a node: their time is then within some percent of the
- * least, and their middles are everywhere. */
+/* Trees that are enough: their time is then within some percent of the least, and more only cost
+ * more work for each batch. */
 #define COLL_SPANNING_TREES 128
 
 /* Whether a digraph is plain, has two ranks, and all arcs have their reverse, of the same capacity,
@@ -18,7 +18,8 @@ bool coll_forest_has_spanning(const struct topo *t);
  * middle, inwards and outwards, on the arcs that have their reverse.
  * As many as max_trees (>= 1) allows that are a multiple of the denominator of the least time in
  * lowest terms, so that T_B, where all have one, is that of coll_bound(), which no all-reduce is
- * below; where that is more than max_trees, so many, at the least time in which they fit.
+ * below; where that is more than max_trees, so many or up to a quarter less, at the least time in
+ * which they fit.
  *
  * *out: after coll_forest_init; coll_forest_fini also after an error. t stays the caller's.
  * WEFT_EUNSUPPORTED: coll_forest_has_spanning() says no; WEFT_EINFEASIBLE: not

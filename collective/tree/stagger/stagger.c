@@ -14,15 +14,20 @@
 #include "lib/base/alloc.h"
 
 #define WORK (INT64_C(3) << 18)		/* moves of all runs, roughly, beside the first */
+#define START_WORK (WORK / 4 * 3)		/* at least, from the best of all beginnings on */
 #define MAX_MOVES (INT64_C(1) << 22)	/* of one schedule */
 #define MAX_TIMED_MOVES (INT64_C(1) << 24)
 #define MIN_FILL 4			/* batches of a step on the fullest arc */
 #define FINE_FILL 16			/* as many, and weights need no more batches */
 #define STEPS_WORTH 1000		/* without a cost so many cost as much as the limit */
 #define FREE_SHARE 1000000		/* where a cost says that steps are for nothing */
-#define WORTH_MANY 1.05			/* by so much faster, before much work is spent */
+#define WORTH_MANY 1.02			/* by so much faster, before much work is spent */
 #define BALANCE 0.15			/* of the best numbers of steps that were measured */
 #define START_RUNS 8			/* of a search from a number of batches, at least */
+#define STEPS_A_BATCH 4			/* for each batch of a tree, where an arc has many trees */
+#define LACKING 0.42			/* of the levels less one, before any is run */
+#define FINER 1.04			/* between numbers of levels that are looked at */
+#define SAME_LEVELS 0.1			/* so many more or less of them are not tried */
 #define FAR 1.1				/* times what is asked for: no other beginning helps */
 #define SAME 1e-9			/* of a price: rounding */
 #define NEAR 1.0005			/* times what cannot be beaten: nothing more is tried */
@@ -43,6 +48,13 @@ struct stagger_try {
 	int number;		/* of a run that was shifted and the best so far; else 0 */
 };
 
+/* What runs of theorem 4's are expected to lack, of k steps: flat + steep / k full ones. */
+struct stagger_levels {
+	double k;		/* of the last run; 0: none */
+	double flat, steep;
+	double more;		/* steps than k */
+};
+
 /* What is made: all at a time, or sums and then copies. */
 struct stagger_plan {
 	struct stagger_try parts[2];
@@ -59,9 +71,13 @@ struct stagger_search {
 	double limit;		/* shard times of the part */
 	int64_t moves;		/* of one batch a unit */
 	double units;		/* batches of that on the fullest arc */
+	double fine;		/* steps up to which weights need no more batches */
 	double even;		/* steps of these, where the thinnest arc passes a batch in each */
 	int64_t batches;	/* 0: to be chosen */
 	struct stagger_try best;	/* batches 0: none yet */
+	int steps;		/* of the last run, */
+	double lacks;		/* and the full ones that its first and last lack */
+	struct stagger_levels levels;
 	int kept;		/* the last run that has a number: its moves, so that it is not */
 	int32_t *moves_at;	/* run again to be made; NULL: none */
 	struct err *err;
@@ -198,6 +214,8 @@ static int try_one(struct stagger_search *c, struct stagger_try one)
 		at = shift ? stagger_moves_new(c->s, &cut) : NULL;
 		run(c->s, &cut, shift, &one.pace, at);
 		one.price = one.pace.time / cut.chunks + one.pace.steps * c->step_price;
+		c->steps = one.pace.steps;
+		c->lacks = (one.pace.time / cut.chunks / c->limit - 1) * one.pace.steps;
 		c->work -= c->part == STAGGER_ALL ? cut.moves : cut.moves / 2;
 	}
 	stagger_cut_fini(&cut);
@@ -340,47 +358,93 @@ static int try_even(struct stagger_search *c)
 	return rc;
 }
 
-/* Theorem 4's: each batch one level down a step, a step for each batch. No batch is later than
- * in that, as what should have passed by then goes first; mostly it is sooner, so that fewer
- * batches and steps may be faster. */
-static int try_levels(struct stagger_search *c)
+/* Batches of a tree for each of many steps: a quarter as many where arcs pass many trees' in a
+ * step, which costs nothing. */
+static double need(const struct stagger_search *c)
 {
-	double best = sqrt((c->s->deepest[c->part] - 1) * c->limit / c->step_price);
-	bool few = c->s->n_trees < c->s->n;	/* long pipelines, each of few moves */
-	int64_t most = (few ? 4 * WORK : WORK / 2) / c->moves, k = c->batches;
-	int64_t fine = (int64_t)(c->units / FINE_FILL);
-	struct stagger_try at = { .least = 1 };
-	double before;
-	int rc;
+	return fmin(1, fmax(1.0 / STEPS_A_BATCH, FINE_FILL / c->units));
+}
 
-	if (k == 0) {
-		most = most > fine ? most : fine;
-		k = best < (double)most ? (int64_t)best : most;
-		k = k > 1 ? k : 1;
+/* The most steps for so many moves. */
+static double affordable(const struct stagger_search *c, int64_t moves)
+{
+	return fmax(1, fmax(c->fine, floor((double)(moves / c->moves) / need(c))));
+}
+
+/* From the last run, and the one before. */
+static void learn(struct stagger_search *c, double k)
+{
+	struct stagger_levels *l = &c->levels;
+	double before = l->flat + (l->k > 0 ? l->steep / l->k : 0);
+
+	l->flat = fmin(l->flat, c->lacks);
+	if (l->k > 0 && l->k != k) {
+		l->steep = fmax(0, (before - c->lacks) / (1 / l->k - 1 / k));
+		l->flat = c->lacks - l->steep / k;
+	} else {
+		l->steep = (c->lacks - l->flat) * k;
 	}
-	do {
-		before = c->best.price;
-		at.batches = c->batches == 0 && k <= fine ? 1 : k;
-		at.steps = at.in_turn = (double)k;
-		rc = try_one(c, at);
-		k = k * 3 / 5;
-	} while (rc == 0 && c->batches == 0 && c->best.price < before && k > 1);
+	l->k = k;
+	l->more = c->steps - k;
+}
+
+/* Theorem 4's: each batch one level down a step, a step for each of k batches. No batch is later
+ * than in that, as what should have passed by then goes first. */
+static int try_level(struct stagger_search *c, double k)
+{
+	double batches = c->batches > 0 ? (double)c->batches : k <= c->fine ? 1 : ceil(k * need(c));
+	int rc = try_one(c, (struct stagger_try){ .batches = (int64_t)batches, .steps = k,
+						  .least = 1, .in_turn = k });
+
+	learn(c, k);
 	return rc;
 }
 
-/* The same in many batches, where what the theorem says of them before they are made is worth the
- * work: no run of few is as good. */
+static double expected(const struct stagger_search *c, double k)
+{
+	const struct stagger_levels *l = &c->levels;
+
+	return (k + l->more) * c->step_price + c->limit * (1 + (l->flat + l->steep / k) / k);
+}
+
+static double best_level(const struct stagger_search *c, double most)
+{
+	double best = 1;
+
+	for (double k = 1; k <= most; k = ceil(k * FINER)) {
+		best = expected(c, k) < expected(c, best) ? k : best;
+	}
+	return best;
+}
+
+/* As many as seem best; and then by what these lacked. */
+static int try_levels(struct stagger_search *c)
+{
+	bool few = c->s->n_trees < c->s->n;	/* long pipelines, each of few moves */
+	double most = affordable(c, few ? 4 * WORK : WORK), k, better, behind;
+	int rc;
+
+	if (c->batches > 0) {
+		return try_level(c, (double)c->batches);
+	}
+	behind = c->s->deepest[c->part] - 1;
+	c->levels = (struct stagger_levels){ .flat = LACKING * behind, .more = behind };
+	k = best_level(c, most);
+	rc = try_level(c, k);
+	better = best_level(c, most);
+	return rc || fabs(better - k) < SAME_LEVELS * k ? rc : try_level(c, better);
+}
+
+/* The same in many batches, where what these are expected to take, by what fewer lacked, is worth
+ * the work: no run of few is as good. */
 static int try_many_levels(struct stagger_search *c)
 {
 	int64_t given = c->s->opt->max_transfers, room = 4 * WORK;
-	double most = (double)((given > 0 && given < room ? given : room) / c->moves);
-	double behind = c->s->deepest[c->part] - 1;
-	double best = sqrt(behind * c->limit / c->step_price), k = best < most ? best : most;
-	double price = (k + behind) * c->step_price + c->limit * (1 + behind / k);
-	struct stagger_try at = { .least = 1, .batches = (int64_t)k, .steps = k, .in_turn = k };
+	double k = best_level(c, affordable(c, given > 0 && given < room ? given : room));
+	double price = expected(c, k) * (k > affordable(c, WORK) ? WORTH_MANY : 1);
 
-	price *= k * (double)c->moves > (double)WORK ? WORTH_MANY : 1;
-	return c->batches == 0 && k >= 2 && price < c->best.price ? try_one(c, at) : 0;
+	return c->batches == 0 && k >= 2 && k != c->levels.k && price < c->best.price
+		       ? try_level(c, k) : 0;
 }
 
 static void begin_part(struct stagger_search *c, enum stagger_part part)
@@ -409,15 +473,18 @@ static int search(struct stagger_search *c, enum stagger_part part, int64_t batc
 	steps = sqrt(BALANCE * c->limit / c->step_price);
 	at.steps = steps > c->s->deepest[part] ? steps : c->s->deepest[part];
 	at.batches = enough_batches(c, at.steps);
-	if ((rc = try_even(c)) || c->work <= 0) {
+	if ((rc = try_even(c))) {
 		return rc;
+	}
+	if (c->work <= 0) {
+		return (rc = try_levels(c)) ? rc : try_many_levels(c);
 	}
 	even = c->best;
 	c->work = WORK;
 	c->best = (struct stagger_try){ 0 };
 	(void)((rc = try_one(c, at)) || (rc = search_steps(c, 0.7)) ||
 	       (rc = search_steps(c, 1.4)) || (rc = try_levels(c)));
-	c->work = c->work > WORK / 2 ? c->work : WORK / 2;
+	c->work = c->work > START_WORK ? c->work : START_WORK;
 	(void)(rc || (rc = search_around(c)) || (rc = try_many_levels(c)));
 	if (rc == 0 && even.batches > 0 && even.price < c->best.price) {
 		c->best = even;
@@ -577,6 +644,7 @@ static int search_init(struct stagger_search *c)
 	c->limit = c->s->limit[STAGGER_ALL];
 	c->moves = cut.moves;
 	c->units = c->limit * cut.chunks;
+	c->fine = fmin(c->units / FINE_FILL, (double)cut.batches.n / (double)cut.pieces.n);
 	c->even = even_steps(c, &cut);
 	stagger_cut_fini(&cut);
 	return rc;

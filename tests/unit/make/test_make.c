@@ -200,34 +200,6 @@ static void options(void **state)
 	coll_made_fini(&m);
 }
 
-/* Batches that are chosen keep to the limit of transfers. */
-static void budget(void **state)
-{
-	static const struct coll_cost large = {
-		.alpha_ns = 100, .link_bps = INT64_C(25000000000), .size_bytes = 1 << 26,
-	};
-	struct coll_make_query q = { .kind = COLL_ALLREDUCE, .cost = &large,
-				     .algorithm = coll_algorithm_find("bfb", COLL_ALLREDUCE),
-				     .extra_steps = -1 };
-	struct coll_made m = make("GenKautz(2,24)", "bfb", 1, 0, &large);
-	struct topo *t = NULL;
-	int64_t whole = m.report.transfers;
-
-	(void)state;
-	coll_made_fini(&m);
-	m = make("GenKautz(2,24)", "bfb", 0, 0, &large);
-	assert_true(m.batches > 16);
-	coll_made_fini(&m);
-	assert_int_equal(topo_parse("GenKautz(2,24)", &t, NULL, NULL), 0);
-	q.topo = t;
-	q.max_transfers = 16 * whole;
-	assert_int_equal(coll_make(&q, &m, NULL), 0);
-	check(&q, &m);
-	assert_true(m.batches > 1 && m.batches <= 16);
-	coll_made_fini(&m);
-	topo_free(t);
-}
-
 /* In a fabric with switches, what is compared is there. */
 static void embedded(void **state)
 {
@@ -402,8 +374,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(auto_is_best), cmocka_unit_test(options),
-		cmocka_unit_test(two_names),
-		cmocka_unit_test(budget), cmocka_unit_test(embedded), cmocka_unit_test(refused),
+		cmocka_unit_test(two_names), cmocka_unit_test(embedded), cmocka_unit_test(refused),
 		cmocka_unit_test(both_halves), cmocka_unit_test(nobody_forwards),
 		cmocka_unit_test(trimmed), cmocka_unit_test(predicted), cmocka_unit_test(table),
 	};

@@ -269,7 +269,6 @@ static void test_transformed(void **state)
 		coll_free(out);
 	}
 	assert_int_equal(all, 2 * 30 * (1 + 2));
-	assert_int_equal(coll_tighten_steps(s, &out, &err), WEFT_EUNSUPPORTED);
 	coll_free(s);
 }
 
