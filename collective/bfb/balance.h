@@ -113,8 +113,9 @@ void bfb_level_fini(struct bfb_level *s);
 
 /* Begins a level of at most max_items items. */
 void bfb_level_begin(struct bfb_level *s, int n_links, const int64_t *cap, int max_items);
-/* An item that may use these links, at least one. O(1). */
+/* An item that may use these links, at least one; or several. O(1). */
 void bfb_level_add(struct bfb_level *s, uint64_t links);
+void bfb_level_add_items(struct bfb_level *s, uint64_t links, int64_t items);
 
 /*
  * True when shares exist with no link above *load. Otherwise *load is set to
@@ -124,5 +125,10 @@ void bfb_level_add(struct bfb_level *s, uint64_t links);
  * O(groups n_links log) and a search over the groups an augmentation.
  */
 void bfb_level_fits(struct bfb_level *s, struct bfb_ratio *load, bool *fits);
+
+/* True when shares exist with room[] items on the links at most. Otherwise *cut
+ * is a set of links whose room is less than the items that can use no other. All items times the
+ * links must stay below 2^63. As bfb_level_fits. */
+bool bfb_level_carries(struct bfb_level *s, const int64_t *room, uint64_t *cut);
 
 #endif

@@ -21,6 +21,8 @@
 
 #define GAP 2e-4	/* of loads, where a step costs time */
 #define LOSS 3e-4	/* of loads, by rounding them to chunks, likewise */
+#define FEW 60		/* chunks, of which all are looked at on small digraphs */
+#define SMALL (1 << 13)	/* nodes times arcs */
 
 struct bfb_late_sides {
 	const struct coll_late_aim *aim;	/* or NULL */
@@ -209,13 +211,34 @@ static int round_up(struct bfb_late_sides *s, int chunks, double *loss, struct e
 	return rc;
 }
 
-/* Few chunks that lose next to nothing: what so many lose tells how many that takes. */
+/* Loads in so many chunks are whole numbers: their sums may lose next to nothing. */
+static bool may_lose_little(const struct bfb_late_sides *s, int chunks)
+{
+	bool may = true;
+
+	for (int i = 0; i < s->n; i++) {
+		double sum = bfb_late_loads(&s->v[i]) * chunks;
+
+		may = may && ceil(sum * (1 - GAP)) <= sum * (1 + LOSS);
+	}
+	return may;
+}
+
+/* Few chunks that lose next to nothing: those up to FEW that may, on small digraphs;
+ * else what so many lose tells how many that takes. */
 static int choose_few(struct bfb_late_sides *s, int *chunks, struct err *err)
 {
 	static const int numbers[] = { 12, 24, 60, 120, 360, 840, 2520, COLL_BFB_MAX_CHUNKS };
+	int64_t size = (int64_t)topo_n(s->v[0].t) * topo_m(s->v[0].t);
 	double loss = 1, need = 0;
-	int rc = 0;
+	int rc = 0, tries = size <= SMALL ? MAX_TRIES : 0;
 
+	for (*chunks = 0; *chunks < FEW && tries > 0 && loss > LOSS && !rc;) {
+		if (may_lose_little(s, ++*chunks)) {
+			rc = round_up(s, *chunks, &loss, err);
+			tries--;
+		}
+	}
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && loss > LOSS && !rc; i++) {
 		*chunks = numbers[i];
 		if (*chunks >= need || *chunks == COLL_BFB_MAX_CHUNKS) {

@@ -56,29 +56,32 @@ void bfb_pieces_fini(struct bfb_pieces *p);
  */
 struct bfb_taker {
 	int node, n_links;
-	int asked;		/* choices of slots that the last flow was about */
+	int asked;		/* choices or sets of slots in the last flow */
 	const int32_t *links;	/* arcs into the node, self-loops left out */
 	struct bfb_program b;	/* its items are in chunks */
 	int32_t *piece;		/* of a group */
 	int32_t *origins;	/* group after group */
 	int32_t *count;		/* of a group */
+	uint64_t *sets;		/* its slots; NULL beyond BFB_LEVEL_MAX_LINKS */
+	struct bfb_level *level;	/* room for any taker */
 	struct arrays arrays;	/* all of these but the program's */
 };
 
 #define BFB_LATE_MAX_CAP 1024	/* times the common divisor of all capacities */
 
-/* g: a group with p->sources orbits, or NULL. bfb_taker_fini also after an error. WEFT_ELIMIT for
- * a larger capacity. O(m + n pieces d log). */
+/* g: a group with p->sources orbits, or NULL. level stays the caller's. bfb_taker_fini also after
+ * an error. WEFT_ELIMIT for a larger capacity. O(m + n pieces d log). */
 int bfb_taker_init(struct bfb_taker *k, const struct topo *t, const struct topo_group *g,
-		   const struct bfb_pieces *p, int node, struct err *err);
+		   const struct bfb_pieces *p, int node, struct bfb_level *level,
+		   struct err *err);
 void bfb_taker_fini(struct bfb_taker *k);
 /* The common divisor of all capacities: only their ratios matter, and chunks are fewer. O(m). */
 int64_t bfb_late_unit(const struct topo *t);
 
 /* Pieces of `sizes` chunks with room for load[step - 1] chunks on a link of capacity 1. When
- * that *fits, share[] is as that of bfb_program_fit; else row[] has what any loads and sizes must
- * keep: the sum over steps of row[step - 1] load >= that over pieces of row[steps + piece] size.
- * A maximum flow. */
+ * that *fits, share[] is, where it is not NULL, as that of bfb_program_fit; else row[] has what any
+ * loads and sizes must keep: the sum over steps of row[step - 1] load >= that over pieces of
+ * row[steps + piece] size. A maximum flow, without share[] of sets of slots where there are. */
 int bfb_taker_fit(struct bfb_taker *k, int steps, int pieces, const int64_t *sizes,
 		  const int64_t *load, int64_t *share, int64_t *row, bool *fits, struct err *err);
 
@@ -106,6 +109,7 @@ struct bfb_late {
 	double *vertex, *inside;	/* such numbers, of the rows so far; that fit */
 	int64_t *load, *sizes;	/* the same in chunks */
 	int64_t *share;		/* room for any taker */
+	struct bfb_level *level;	/* likewise */
 	int64_t work;		/* so far, in arbitrary units that do not depend on time */
 	struct bfb_late_goal goal;
 	double bound;		/* bfb_late_bound */

@@ -86,7 +86,12 @@ static void add_group(struct bfb_taker *k, const struct bfb_taker_item *x, size_
 	vec_grow((void **)&b->use, cap, (size_t)b->n_use + (size_t)b->n_links, sizeof(*b->use));
 	for (int w = 0; w < k->n_links; w++) {
 		for (int step = x->key[1 + w]; step <= x->key[0]; step++) {
-			b->use[b->n_use++] = (step - 1) * k->n_links + w;
+			int slot = (step - 1) * k->n_links + w;
+
+			b->use[b->n_use++] = slot;
+			if (k->sets) {
+				k->sets[b->n_groups - 1] |= UINT64_C(1) << slot;
+			}
 		}
 	}
 	g->n = b->n_use - g->first;
@@ -150,13 +155,13 @@ static int load_links(struct bfb_taker *k, const struct topo *t, int steps, stru
 }
 
 int bfb_taker_init(struct bfb_taker *k, const struct topo *t, const struct topo_group *g,
-		   const struct bfb_pieces *p, int node, struct err *err)
+		   const struct bfb_pieces *p, int node, struct bfb_level *level, struct err *err)
 {
 	struct bfb_taker_items s = { 0 };
 	size_t items = (size_t)(p->n - 1) * (size_t)p->count;
 	int rc;
 
-	*k = (struct bfb_taker){ .node = node };
+	*k = (struct bfb_taker){ .node = node, .level = level };
 	if ((rc = load_links(k, t, p->steps, err))) {
 		return rc;
 	}
@@ -167,6 +172,9 @@ int bfb_taker_init(struct bfb_taker *k, const struct topo *t, const struct topo_
 	arrays_add(&k->arrays, k->piece, items);
 	arrays_add(&k->arrays, k->count, items);
 	arrays_add(&k->arrays, k->origins, items);
+	if (k->b.n_links <= BFB_LEVEL_MAX_LINKS) {
+		arrays_add(&k->arrays, k->sets, items);
+	}
 	for (int origin = 0; origin < p->n; origin++) {
 		if (origin != node) {
 			load_items(k, t, g, p, origin, &s);
@@ -190,19 +198,43 @@ static void fill_row(const struct bfb_taker *k, int steps, int pieces, const boo
 		     int64_t *row)
 {
 	const struct bfb_program *b = &k->b;
+	uint64_t set = 0;
 
 	memset(row, 0, (size_t)(steps + pieces) * sizeof(*row));
 	for (int slot = 0; slot < b->n_links; slot++) {
 		row[slot / k->n_links] += cut[slot] ? b->cap[slot] : 0;
 	}
+	for (int slot = 0; slot < b->n_links && k->sets; slot++) {
+		set |= (uint64_t)cut[slot] << slot;
+	}
 	for (int g = 0; g < b->n_groups; g++) {
-		bool inside = true;
+		bool inside = k->sets ? (k->sets[g] & ~set) == 0 : true;
 
-		for (int i = 0; i < b->groups[g].n && inside; i++) {
+		for (int i = 0; i < b->groups[g].n && inside && !k->sets; i++) {
 			inside = cut[b->use[b->groups[g].first + i]];
 		}
 		row[steps + k->piece[g]] += inside ? k->count[g] : 0;
 	}
+}
+
+/* By sets of slots: what may use the same ones is one group whatever its piece. */
+static bool fit_sets(const struct bfb_taker *k, const int64_t *room, bool *cut)
+{
+	const struct bfb_program *b = &k->b;
+	uint64_t set;
+	bool fits;
+
+	bfb_level_begin(k->level, b->n_links, b->cap, b->n_groups);
+	for (int g = 0; g < b->n_groups; g++) {
+		if (b->groups[g].items > 0) {
+			bfb_level_add_items(k->level, k->sets[g], b->groups[g].items);
+		}
+	}
+	fits = bfb_level_carries(k->level, room, &set);
+	for (int slot = 0; slot < b->n_links && !fits; slot++) {
+		cut[slot] = set >> slot & 1;
+	}
+	return fits;
 }
 
 int bfb_taker_fit(struct bfb_taker *k, int steps, int pieces, const int64_t *sizes,
@@ -211,21 +243,26 @@ int bfb_taker_fit(struct bfb_taker *k, int steps, int pieces, const int64_t *siz
 	struct bfb_program *b = &k->b;
 	int64_t *room = x_alloc((size_t)b->n_links + 1, sizeof(*room));
 	bool *cut = x_alloc((size_t)b->n_links + 1, 1);
-	int rc;
+	int64_t all = 0;
+	int rc = 0;
 
 	*fits = false;
 	k->asked = 0;
 	for (int g = 0; g < b->n_groups; g++) {
 		b->groups[g].items = k->count[g] * sizes[k->piece[g]];
-		k->asked += b->groups[g].items > 0 ? b->groups[g].n : 0;
+		k->asked += b->groups[g].items > 0 ? (k->sets ? 1 : b->groups[g].n) : 0;
+		all += b->groups[g].items;
 	}
 	for (int slot = 0; slot < b->n_links; slot++) {
-		int64_t most = INT64_MAX / 2 / b->n_links / b->cap[slot],
-			l = load[slot / k->n_links];
+		int64_t l = load[slot / k->n_links];
 
-		room[slot] = (l < most ? l : most) * b->cap[slot];
+		room[slot] = l <= all / b->cap[slot] ? l * b->cap[slot] : all;
 	}
-	rc = bfb_program_fit(b, 1, room, share, cut, fits, err);
+	if (k->sets && !share) {
+		*fits = fit_sets(k, room, cut);
+	} else {
+		rc = bfb_program_fit(b, 1, room, share, cut, fits, err);
+	}
 	if (!rc && !*fits) {
 		fill_row(k, steps, pieces, cut, row);
 	}

@@ -21,9 +21,10 @@
 #define SLACK 2e-7			/* of a load: what a solver's numbers may lack */
 #define PARTS_OF_SLACK (1 << 24)	/* and of a shard */
 #define ROUNDS_A_CHUNK 20
-/* Of COLL_LATE_MAX_WORK a choice of slots that is asked about is 1. */
+/* Of COLL_LATE_MAX_WORK a choice of slots that is asked about is 1, or a set of them. */
 #define WORK_OF_ENTRY 10	/* a number in rows solved */
 #define USES_OF_WORK 16		/* choices that are only looked at */
+#define ARCS_OF_WORK 4		/* when a source has a piece, for as many arcs */
 #define ENOUGH_ROWS 8
 #define WHOLE_ROUNDS 20
 #define WHOLE_ENTRIES 20000	/* of rows: more are too many for whole numbers */
@@ -43,6 +44,10 @@ void bfb_late_fini(struct bfb_late *l)
 	}
 	free(l->takers);
 	vec_fini(&l->rows);
+	if (l->level) {
+		bfb_level_fini(l->level);
+		free(l->level);
+	}
 	bfb_pieces_fini(&l->p);
 	arrays_fini(&l->arrays);
 }
@@ -125,9 +130,9 @@ static int ask_all(struct bfb_late *l, bool *fits, struct err *err)
 		struct bfb_taker *k = &l->takers[l->asked];
 		bool one;
 
-		rc = bfb_taker_fit(k, l->p.steps, l->p.count, l->sizes, l->load, l->share, row,
-				   &one, err);
-		l->work += k->asked + k->b.n_use / USES_OF_WORK;
+		rc = bfb_taker_fit(k, l->p.steps, l->p.count, l->sizes, l->load,
+				   k->sets ? NULL : l->share, row, &one, err);
+		l->work += k->asked + (k->sets ? k->b.n_groups : k->b.n_use) / USES_OF_WORK;
 		if (!rc && !one) {
 			*fits = false;
 			add_row(l, from, row);
@@ -257,8 +262,9 @@ static int init(struct bfb_late *l, const struct topo_group *g, struct err *err)
 	int most = 0, rc = 0;
 
 	l->takers = x_new((size_t)l->p.sources, sizeof(*l->takers));
+	l->level = x_new(1, sizeof(*l->level));
 	for (int i = 0; i < l->p.sources && !rc; i++) {
-		rc = bfb_taker_init(&l->takers[i], l->t, g, &l->p, i, err);
+		rc = bfb_taker_init(&l->takers[i], l->t, g, &l->p, i, l->level, err);
 		most = l->takers[i].b.n_use > most ? l->takers[i].b.n_use : most;
 	}
 	arrays_add(&l->arrays, l->x, width(l));
@@ -392,7 +398,8 @@ static int solve_level(struct bfb_late *l, const struct topo_group *g, int sourc
 		return rc;
 	}
 	l->is_hopeless = bfb_late_ns(l, l->bound) >= l->goal.below_ns;
-	l->work += l->goal.gap > 0 ? (int64_t)l->p.count * sources * topo_m(l->t) : 0;
+	l->work += l->goal.gap > 0
+			   ? (int64_t)l->p.count * sources * topo_m(l->t) / ARCS_OF_WORK : 0;
 	if (l->is_hopeless) {
 		return 0;
 	}

@@ -46,6 +46,11 @@ void bfb_level_begin(struct bfb_level *s, int n_links, const int64_t *cap, int m
 
 void bfb_level_add(struct bfb_level *s, uint64_t links)
 {
+	bfb_level_add_items(s, links, 1);
+}
+
+void bfb_level_add_items(struct bfb_level *s, uint64_t links, int64_t items)
+{
 	uint64_t hash = links * UINT64_C(0x9e3779b97f4a7c15);
 	uint32_t at = (uint32_t)(hash >> 32) & s->slot_mask;
 
@@ -57,7 +62,7 @@ void bfb_level_add(struct bfb_level *s, uint64_t links)
 			links, __builtin_popcountll(links), 0 };
 		s->slot[at] = s->n_groups;
 	}
-	s->groups[s->slot[at] - 1].items++;
+	s->groups[s->slot[at] - 1].items += items;
 }
 
 /* ---- pouring ---- */
@@ -94,7 +99,7 @@ static int list_by_room(const struct bfb_level *s, uint64_t set, int *list)
 static void pour(struct bfb_level *s, int group, int64_t units)
 {
 	int64_t *flow = s->flow + (size_t)group * s->n_links, level, extra;
-	int list[BFB_LEVEL_MAX_LINKS];
+	int list[BFB_LEVEL_MAX_LINKS] = { 0 };
 	int n = list_by_room(s, s->groups[group].links, list), k = 1;
 	int64_t sum = s->room[list[0]];
 
@@ -129,18 +134,18 @@ static void sort_groups(struct bfb_level *s)
 	}
 }
 
-static void pour_all(struct bfb_level *s, struct bfb_ratio load)
+/* So many units for each item. */
+static void pour_all(struct bfb_level *s, int64_t units)
 {
+	vec_grow((void **)&s->flow, &s->flow_room,
+		     (size_t)s->n_groups * s->n_links, sizeof(*s->flow));
 	memset(s->flow, 0, (size_t)s->n_groups * s->n_links * sizeof(*s->flow));
-	for (int w = 0; w < s->n_links; w++) {
-		s->room[w] = load.num * s->cap[w];
-	}
 	/* Those with the least choice first. */
 	sort_groups(s);
 	for (int i = 0; i < s->n_groups; i++) {
 		int g = s->order[i];
 
-		pour(s, g, s->groups[g].items * load.den);
+		pour(s, g, s->groups[g].items * units);
 	}
 }
 
@@ -221,24 +226,41 @@ static struct bfb_ratio density(const struct bfb_level *s, uint64_t set)
 	return (struct bfb_ratio){ num / common, den / common };
 }
 
-void bfb_level_fits(struct bfb_level *s, struct bfb_ratio *load, bool *fits)
+/* Moves what was poured until no link has more than its room; else *cut: no item on these can
+ * leave. */
+static bool move_all(struct bfb_level *s, uint64_t *cut)
 {
 	struct bfb_augmenting_path p;
 
-	vec_grow((void **)&s->flow, &s->flow_room,
-		     (size_t)s->n_groups * s->n_links, sizeof(*s->flow));
-	*fits = true;
-	pour_all(s, *load);
-	for (int w = 0; w < s->n_links && *fits; w++) {
+	for (int w = 0; w < s->n_links; w++) {
 		while (s->room[w] < 0) {
 			int end = search(s, w, &p);
 
 			if (end < 0) {
-				*load = density(s, p.seen);
-				*fits = false;
-				break;
+				*cut = p.seen;
+				return false;
 			}
 			augment(s, w, end, &p);
 		}
 	}
+	return true;
+}
+
+void bfb_level_fits(struct bfb_level *s, struct bfb_ratio *load, bool *fits)
+{
+	uint64_t cut;
+
+	for (int w = 0; w < s->n_links; w++) {
+		s->room[w] = load->num * s->cap[w];
+	}
+	pour_all(s, load->den);
+	*fits = move_all(s, &cut);
+	*load = *fits ? *load : density(s, cut);
+}
+
+bool bfb_level_carries(struct bfb_level *s, const int64_t *room, uint64_t *cut)
+{
+	memcpy(s->room, room, (size_t)s->n_links * sizeof(*room));
+	pour_all(s, 1);
+	return move_all(s, cut);
 }

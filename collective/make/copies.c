@@ -441,26 +441,31 @@ int make_by_flood(const struct coll_make_query *q, const struct coll_algorithm *
 	return rc ? rc : make_offer(q, &one, best, err);
 }
 
-/* Nodes times arcs up to which the linear programs of "late" are solved exactly, for the fewest
- * chunks; on a fabric orbits of nodes times arcs up to which "auto" takes them; and up to which it
- * does where they need not be exact, with a cost, for jobs and others. On digraphs beyond
- * SMALL_LATE, where all else takes seconds, it spends more on one more step alone, which gains the
- * most. */
+/* Nodes times arcs up to which "auto" takes "late": where its linear programs are solved exactly,
+ * for want of a cost; on a fabric, orbits of nodes times arcs; with a cost, for jobs; for others.
+ * On digraphs beyond SMALL_LATE, where all else takes seconds, it tries a single number of extra
+ * steps and spends more on that. */
 #define MAX_LATE (1 << 13)
 #define MAX_FABRIC_LATE (1 << 12)
 #define SMALL_LATE (1 << 17)
 #define MAX_TIMED_LATE (1 << 22)
 
 /* Work for a number of extra steps. */
-#define LATE_WORK (INT64_C(1) << 22)
+#define LATE_WORK (INT64_C(1) << 21)
 #define LARGE_LATE_WORK (INT64_C(1) << 24)
+
+/* Of what breadth-first broadcast has above the bound, about so much is left with an extra step;
+ * and of that, with each further one. */
+#define LEFT_BY_ONE 0.35
+#define LEFT_BY_MORE 0.65
 
 /* One with late takers; "auto" passes over too large a digraph, and what cannot be faster. */
 static int offer_late(const struct coll_make_query *q, const struct coll_algorithm *self,
 		      int extra, struct coll_made *best, struct err *err)
 {
 	struct coll_late_aim aim = { .cost = q->cost, .work = COLL_LATE_MAX_WORK };
-	bool timed = q->cost && !q->steps_first && !q->fabric && size_of(q->topo) > MAX_LATE;
+	bool timed = q->cost && !q->steps_first && !q->fabric &&
+		     !(q->fewest_chunks && size_of(q->topo) <= MAX_LATE);
 	struct coll_made one = { .algorithm = self };
 	struct topo *copy = NULL;
 	int rc = topo_copy(q->topo, &copy, err);
@@ -468,8 +473,8 @@ static int offer_late(const struct coll_make_query *q, const struct coll_algorit
 	if (rc) {
 		return rc;
 	}
+	aim.below_ns = best->sched ? (double)best->time_ns : 0;
 	if (!q->algorithm) {
-		aim.below_ns = (double)best->time_ns;
 		aim.work = size_of(q->topo) > SMALL_LATE ? LARGE_LATE_WORK : LATE_WORK;
 	}
 	rc = coll_late(q->kind, copy, extra, timed ? &aim : NULL, &one.sched, err);
@@ -521,24 +526,54 @@ static bool may_be_late(const struct coll_make_query *q, const struct coll_made 
 	return p.time_ns * MET(q) < (double)best->time_ns;
 }
 
-/* Late takers, with more and more extra steps while that may gain something. */
+/* The number of extra steps, at most so many, that is likely to be the best. */
+static int guess_extra(const struct coll_make_query *q, int most, const mpq_t bound)
+{
+	double step_ns, left_ns, least = HUGE_VAL;
+	int best = 0, steps;
+	mpq_t factor;
+
+	mpq_init(factor);
+	if (coll_bfb_factor(q->kind, q->topo, &steps, factor, NULL) == 0) {
+		step_ns = (double)(q->cost->alpha_ns + q->cost->hop_ns + q->cost->message_ns) *
+			  (q->kind == COLL_ALLREDUCE ? 2 : 1);
+		left_ns = (mpq_get_d(factor) - mpq_get_d(bound)) * (double)q->cost->size_bytes *
+			  8e9 / (double)q->cost->link_bps / make_ports(q->topo);
+		for (int extra = 0; extra <= most; extra++) {
+			if (extra * step_ns + left_ns < least) {
+				least = extra * step_ns + left_ns;
+				best = extra;
+			}
+			left_ns *= extra ? LEFT_BY_MORE : LEFT_BY_ONE;
+		}
+	}
+	mpq_clear(factor);
+	return best;
+}
+
+/* Late takers, with more and more extra steps while that may gain something; with a cost the best
+ * guess first, which rules out most others. */
 int make_by_late(const struct coll_make_query *q, const struct coll_algorithm *self,
 		 struct coll_made *best, struct err *err)
 {
 	int most = q->extra_steps >= 0 ? q->extra_steps : q->cost ? TIMED_EXTRA_STEPS : 0;
-	bool one = !q->algorithm && size_of(q->topo) > SMALL_LATE;
+	bool one = !q->algorithm && !q->fabric && size_of(q->topo) > SMALL_LATE;
+	int guess = -1, rc = 0;
 	mpq_t bound;
-	int rc = 0;
 
 	if (!q->algorithm && !is_worth_late(q, best)) {
 		return 0;
 	}
-	most = one && most > 1 ? 1 : most;
 	mpq_init(bound);
 	coll_late_bound(q->kind, q->topo, bound);
-	for (int extra = one ? most : 0;
-	     extra <= most && rc == 0 && may_be_late(q, best, extra, bound); extra++) {
-		rc = offer_late(q, self, extra, best, err);
+	if (q->cost && !q->steps_first && !q->fabric) {
+		guess = guess_extra(q, most, bound);
+		rc = offer_late(q, self, guess, best, err);
+	}
+	for (int extra = 0; extra <= most && rc == 0 && !one; extra++) {
+		if (extra != guess && may_be_late(q, best, extra, bound)) {
+			rc = offer_late(q, self, extra, best, err);
+		}
 	}
 	mpq_clear(bound);
 	return rc;

@@ -178,7 +178,8 @@ static int make_part(const struct hierarchy *h, const struct topo *t, int steps,
 	struct coll_cost cost = { 0 };
 	struct coll_make_query q = { .kind = COLL_ALLGATHER, .topo = t, .batches = 1,
 				     .extra_steps = -1, .links_only = true, .groups = alone,
-				     .max_transfers = h->q->max_transfers };
+				     .max_transfers = h->q->max_transfers,
+				     .fewest_chunks = true };
 	struct coll_made made;
 	int rc;
 

@@ -184,6 +184,7 @@ struct coll_make_query {
 				 * (coll_rate_forest) */
 	bool no_merge;		/* no sums are merged on their way, which some engines cannot */
 	int chunks;		/* a shard, of "bfb"; 0: as many as needed */
+	bool fewest_chunks;	/* "late" is solved exactly on small digraphs also with a cost */
 	int batches;		/* 1: whole; 0: whole without a cost, else in those that take the
 				 * least time */
 	int steps_worth;	/* by trees of all ranks, without a cost: so many are worth the

@@ -223,6 +223,57 @@ static void test_refusals(void **state)
 	topo_free(t);
 }
 
+/* Items and room of random programs: as a flow says, or links that prove that it says no. */
+static void test_carries(void **state)
+{
+	struct bfb_level s = { 0 };
+	struct rng rng;
+	int n_fit = 0;
+
+	(void)state;
+	rng_seed(&rng, 11);
+	for (int k = 0; k < 400; k++) {
+		int n = 1 + (int)rng_below(&rng, 9), use[90], share_of = 0;
+		int64_t cap[9], room[9], share[90], items = 0, space = 0;
+		struct bfb_group groups[10];
+		struct bfb_program b = { .n_links = n, .n_groups = 1 + (int)rng_below(&rng, 10),
+					 .cap = cap, .groups = groups, .use = use };
+		uint64_t sets[10], cut;
+		bool fits, flow_cut[9];
+		struct err err = { 0 };
+
+		for (int w = 0; w < n; w++) {
+			cap[w] = 1;
+			room[w] = (int64_t)rng_below(&rng, 30) << 40;
+		}
+		bfb_level_begin(&s, n, cap, b.n_groups);
+		for (int g = 0; g < b.n_groups; g++) {
+			sets[g] = 1 + rng_below(&rng, (UINT64_C(1) << n) - 1);
+			groups[g] = (struct bfb_group){ (int64_t)rng_below(&rng, 20) << 40,
+							share_of, __builtin_popcountll(sets[g]) };
+			for (int w = 0; w < n; w++) {
+				if (sets[g] >> w & 1) {
+					use[share_of++] = w;
+				}
+			}
+			bfb_level_add_items(&s, sets[g], groups[g].items);
+		}
+		b.n_use = share_of;
+		must(bfb_program_fit(&b, 1, room, share, flow_cut, &fits, &err), &err);
+		assert_true(bfb_level_carries(&s, room, &cut) == fits);
+		n_fit += fits;
+		for (int g = 0; g < b.n_groups && !fits; g++) {
+			items += sets[g] & ~cut ? 0 : groups[g].items;
+		}
+		for (int w = 0; w < n && !fits; w++) {
+			space += cut >> w & 1 ? room[w] : 0;
+		}
+		assert_true(fits || items > space);
+	}
+	assert_in_range(n_fit, 40, 360);
+	bfb_level_fini(&s);
+}
+
 /* Three items on links of 1 and 2 where one link is all that two can use. */
 static void test_spread_by_hand(void **state)
 {
@@ -256,6 +307,7 @@ int main(void)
 		cmocka_unit_test(test_mirrors),
 		cmocka_unit_test(test_some_translations),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_carries),
 		cmocka_unit_test(test_spread_by_hand),
 	};
 
