@@ -242,12 +242,25 @@ static bool is_lopsided(const struct topo *t)
  * so many times as otherwise. */
 #define MAX_STEADY (INT64_C(1) << 19)
 #define MAX_UNEQUAL (INT64_C(1) << 18)
+#define UNLIKE_UNEQUAL (INT64_C(1) << 15)
 #define SMALL_UNEQUAL (INT64_C(1) << 14)
 #define STEADY_KEPT (1 << 24)
 #define STEADY_JOB 4
 
-/* An all-reduce in unequal batches for the cost, which gain most where links into ranks are unlike:
- * elsewhere they are for small digraphs. */
+/* Up to which unequal batches are tried: they gain most where links into ranks are unlike. Whether
+ * links inside servers are a little or much wider than those between is all the same, so that
+ * wider ones are never worse. */
+static int64_t most_unequal(const struct topo *t)
+{
+	for (int a = 1; a < topo_m(t); a++) {
+		if (topo_arc(t, a)->cap != topo_arc(t, 0)->cap) {
+			return UNLIKE_UNEQUAL;
+		}
+	}
+	return is_lopsided(t) ? MAX_UNEQUAL : SMALL_UNEQUAL;
+}
+
+/* An all-reduce in unequal batches for the cost. */
 static int offer_unequal(const struct coll_make_query *q, const struct coll_algorithm *self,
 			 int64_t most, struct coll_made *best, struct err *err)
 {
@@ -256,8 +269,7 @@ static int offer_unequal(const struct coll_make_query *q, const struct coll_algo
 	struct topo *copy = NULL;
 	int rc = 0;
 
-	if (!q->algorithm && best->sched &&
-	    size_of(q->topo) > (is_lopsided(q->topo) ? MAX_UNEQUAL : SMALL_UNEQUAL)) {
+	if (!q->algorithm && best->sched && size_of(q->topo) > most_unequal(q->topo)) {
 		return 0;
 	}
 	if ((rc = topo_copy(q->topo, &copy, err)) ||
