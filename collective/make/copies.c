@@ -453,17 +453,18 @@ int make_by_flood(const struct coll_make_query *q, const struct coll_algorithm *
 	return rc ? rc : make_offer(q, &one, best, err);
 }
 
-/* Nodes times arcs up to which "auto" takes "late": where its linear programs are solved exactly,
- * for want of a cost; on a fabric, orbits of nodes times arcs; with a cost, for jobs; for others.
- * On digraphs beyond SMALL_LATE, where all else takes seconds, it tries a single number of extra
- * steps and spends more on that. */
+/* Nodes times arcs up to which the linear programs of "late" are solved exactly in next to no time;
+ * and up to which "auto" takes it: where that is done for want of a cost; on a fabric, orbits of
+ * nodes times arcs; with a cost, for jobs; for others. On digraphs beyond SMALL_LATE, where all else
+ * takes seconds, it tries a single number of extra steps and spends more on that. */
+#define EXACT_LATE (1 << 10)
 #define MAX_LATE (1 << 13)
 #define MAX_FABRIC_LATE (1 << 12)
 #define SMALL_LATE (1 << 17)
 #define MAX_TIMED_LATE (1 << 22)
 
 /* Work for a number of extra steps. */
-#define LATE_WORK (INT64_C(1) << 21)
+#define LATE_WORK (INT64_C(1) << 22)
 #define LARGE_LATE_WORK (INT64_C(1) << 24)
 
 /* Of what breadth-first broadcast has above the bound, about so much is left with an extra step;
@@ -477,7 +478,7 @@ static int offer_late(const struct coll_make_query *q, const struct coll_algorit
 {
 	struct coll_late_aim aim = { .cost = q->cost, .work = COLL_LATE_MAX_WORK };
 	bool timed = q->cost && !q->steps_first && !q->fabric &&
-		     !(q->fewest_chunks && size_of(q->topo) <= MAX_LATE);
+		     size_of(q->topo) > (q->fewest_chunks ? MAX_LATE : EXACT_LATE);
 	struct coll_made one = { .algorithm = self };
 	struct topo *copy = NULL;
 	int rc = topo_copy(q->topo, &copy, err);

@@ -394,6 +394,7 @@ static void large_for_jobs(void **state)
 	struct err err = { 0 };
 
 	(void)state;
+	q.no_merge = true;
 	must(coll_make(&q, &m, &err), &err);
 	assert_int_equal(err.code, 0);
 	assert_int_equal(m.report.steps, 1);
@@ -474,7 +475,7 @@ static void too_large(void **state)
 {
 	struct topo *t = digraph("Jellyfish(300,4,1)");
 	struct coll_make_query q = { .kind = COLL_ALLREDUCE, .topo = t, .cost = &small,
-				     .max_transfers = 1 };
+				     .max_transfers = 1, .no_merge = true };
 	struct coll_made m;
 	struct err err = { 0 };
 
