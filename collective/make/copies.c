@@ -250,7 +250,7 @@ static bool is_lopsided(const struct topo *t)
 /* Up to which unequal batches are tried: they gain most where links into ranks are unlike. Whether
  * links inside servers are a little or much wider than those between is all the same, so that
  * wider ones are never worse. */
-static int64_t most_unequal(const struct topo *t)
+static int64_t limit_unequal(const struct topo *t)
 {
 	for (int a = 1; a < topo_m(t); a++) {
 		if (topo_arc(t, a)->cap != topo_arc(t, 0)->cap) {
@@ -269,7 +269,7 @@ static int offer_unequal(const struct coll_make_query *q, const struct coll_algo
 	struct topo *copy = NULL;
 	int rc = 0;
 
-	if (!q->algorithm && best->sched && size_of(q->topo) > most_unequal(q->topo)) {
+	if (!q->algorithm && best->sched && size_of(q->topo) > limit_unequal(q->topo)) {
 		return 0;
 	}
 	if ((rc = topo_copy(q->topo, &copy, err)) ||
@@ -453,10 +453,10 @@ int make_by_flood(const struct coll_make_query *q, const struct coll_algorithm *
 	return rc ? rc : make_offer(q, &one, best, err);
 }
 
-/* Nodes times arcs up to which the linear programs of "late" are solved exactly in next to no time;
- * and up to which "auto" takes it: where that is done for want of a cost; on a fabric, orbits of
- * nodes times arcs; with a cost, for jobs; for others. On digraphs beyond SMALL_LATE, where all else
- * takes seconds, it tries a single number of extra steps and spends more on that. */
+/* Nodes times arcs up to which the linear programs of "late" are solved exactly in next to no
+ * time; and up to which "auto" takes it: where that is done for want of a cost; on a fabric, orbits
+ * of nodes times arcs; with a cost, for jobs; for others. On digraphs beyond SMALL_LATE, where all
+ * else takes seconds, it tries a single number of extra steps and spends more on that. */
 #define EXACT_LATE (1 << 10)
 #define MAX_LATE (1 << 13)
 #define MAX_FABRIC_LATE (1 << 12)
