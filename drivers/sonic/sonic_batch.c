@@ -335,25 +335,42 @@ static bool is_kept(const struct sonic *s, const struct sonic_xc *x)
 	return kept;
 }
 
-/* REPLACE: what the batch has not goes first, one after the other, so that what stays keeps its
- * light; the device's own `overwrite` would end it all. */
-static void clear_others(struct sonic *s)
+/* A command that ends some of what the batch has not: a list of what is configured, which comes
+ * first, or one that is stale, as to configure it ends what is configured at its ports. */
+static void put_clearing(struct sonic *s, struct buf *b)
 {
-	struct buf b = { 0 };
-
-	for (; b.len == 0 && s->clearing < s->xcs.n; s->clearing++) {
+	for (int n = 0; n < s->batch.chunk && s->clearing < s->xcs.n; s->clearing++) {
 		struct sonic_xc *x = &s->xcs.v[s->clearing];
+		const bool stale = !x->configured;
 
 		if (is_kept(s, x)) {
 			xc_map_connect(&s->map, x->xc);
 			continue;
 		}
-		if (!x->configured) {
-			put_one(s, true, x->xc, &b);
-			buf_str(&b, " && ");
+		if (stale && n > 0) {
+			return;
 		}
-		put_one(s, false, x->xc, &b);
+		if (stale) {
+			put_one(s, true, x->xc, b);
+			buf_str(b, " && ");
+		}
+		if (n == 0) {
+			put_config(s, false, b);
+		}
+		put_pair(b, n == 0, x->xc);
+		n = stale ? (int)s->batch.chunk : n + 1;
 		x->configured = true;
+	}
+}
+
+/* REPLACE: what the batch has not goes first, so that what stays keeps its light; the device's
+ * own `overwrite` would end it all. */
+static void clear_others(struct sonic *s)
+{
+	struct buf b = { 0 };
+
+	if (!s->h.cancelled) {
+		put_clearing(s, &b);
 	}
 	if (b.len) {
 		sonic_ask(s, buf_cstr(&b), on_cleared);

@@ -17,6 +17,7 @@ static struct rig *rig_in(const char *form, const char *fault)
 	rig_option(r, "gap_ms", "0");
 	rig_option(r, "settle_ms", "5");
 	rig_option(r, "tune_ms", "40");
+	rig_option(r, "chunk", "3");
 	rig_start_emulator(r, "8x8", fault);
 	rig_open(r);
 	return r;
@@ -41,6 +42,23 @@ static bool was_sent(const struct rig *r, const char *line)
 		}
 	}
 	return false;
+}
+
+/* A line of another user's shell, whose output comes back. */
+static void as_another(const struct rig *r, const char *line)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr =
+				    htonl(INADDR_LOOPBACK) };
+	const char *port = strrchr(r->address, ':');
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char byte;
+
+	assert_non_null(port);
+	addr.sin_port = htons((uint16_t)atoi(port + 1));
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(write(fd, line, strlen(line)), strlen(line));
+	assert_int_equal(read(fd, &byte, 1), 1);
+	close(fd);
 }
 
 static int status_of(const char *text, struct optics_xc *xc,
@@ -105,6 +123,58 @@ static void modes_are_the_devices_own(void **state)
 	assert_true(was_sent(r, "sudo config ocs cross-connect delete 1A-5B"));
 	assert_true(was_sent(r, "sudo config ocs cross-connect add 4A-7B safe"));
 	rig_expect_map(r, "2-5 3-6");
+	tear_down(r);
+}
+
+static int count_sent(const struct rig *r, const char *word)
+{
+	int n = 0;
+
+	for (int i = 0; i < r->n_lines; i++) {
+		n += r->lines[i][0] == '>' && strstr(r->lines[i], word);
+	}
+	return n;
+}
+
+/* Lists, as long as `chunk` lets them be; one that is in the hardware alone goes by itself, since
+ * to configure it ends what is configured at its ports. */
+static void what_is_replaced_goes_in_lists(void **state)
+{
+	static const struct drv_item odd[] = { ADD(0, 4) }, gone[] = { DEL(0, 4) };
+	static const struct drv_item all[] = { ADD(0, 7), ADD(2, 6), ADD(6, 4) };
+	struct rig *r = rig_of("stale");
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, odd), 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, gone), 0);
+	as_another(r, "config ocs cross-connect add 1A-6B,2A-5B,3A-7B,4A-8B,5A-1B,6A-2B; echo a\n");
+	rig_expect_map(r, "0-4 0-5 1-4 2-6 3-7 4-0 5-1");
+	r->n_lines = 0;
+	assert_int_equal(rig_submit(r, DRV_REPLACE, 3, all), 0);
+	assert_true(was_sent(r, "sudo config ocs cross-connect delete 1A-6B,2A-5B,4A-8B"));
+	assert_true(was_sent(r, "sudo config ocs cross-connect delete 5A-1B,6A-2B"));
+	assert_true(was_sent(r, "sudo config ocs cross-connect add 1A-5B update && "
+			     "sudo config ocs cross-connect delete 1A-5B"));
+	assert_int_equal(count_sent(r, " delete "), 3);
+	rig_expect_map(r, "0-7 2-6 6-4");
+	tear_down(r);
+}
+
+static void a_replacement_cancelled_in_time_changes_nothing(void **state)
+{
+	static const struct drv_item first[] = { ADD(0, 4), ADD(1, 5) };
+	static const struct drv_item other[] = { ADD(0, 5) };
+	const struct drv_batch batch = { .mode = DRV_REPLACE, .n_items = 1, .items = other };
+	struct rig *r = rig_of(NULL);
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, first), 0);
+	rig_begin_submit(r, &batch);
+	drv_cancel(r->dev);
+	rig_wait(r);
+	assert_int_equal(r->rc, WEFT_ECANCELED);
+	rig_expect(r, 0, DRV_SKIPPED);
+	rig_expect_map(r, "0-4 1-5");
 	tear_down(r);
 }
 
@@ -309,23 +379,6 @@ static void a_session_lost_between_two_commands_is_unknown(void **state)
 	tear_down(r);
 }
 
-/* A line of another user's shell, whose output comes back. */
-static void as_another(const struct rig *r, const char *line)
-{
-	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr =
-				    htonl(INADDR_LOOPBACK) };
-	const char *port = strrchr(r->address, ':');
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	char byte;
-
-	assert_non_null(port);
-	addr.sin_port = htons((uint16_t)atoi(port + 1));
-	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
-	assert_int_equal(write(fd, line, strlen(line)), strlen(line));
-	assert_int_equal(read(fd, &byte, 1), 1);
-	close(fd);
-}
-
 /* Another user's second circuit of a port is `invalid`: it is shown as failed, before or after
  * the one that has the port, and takes nothing from it. */
 static void a_second_circuit_of_a_port_is_told(void **state)
@@ -355,6 +408,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_read),
 		cmocka_unit_test(modes_are_the_devices_own),
+		cmocka_unit_test(what_is_replaced_goes_in_lists),
+		cmocka_unit_test(a_replacement_cancelled_in_time_changes_nothing),
 		cmocka_unit_test(a_circuit_that_never_tunes_is_said),
 		cmocka_unit_test(accepted_by_configuration_failed_in_hardware),
 		cmocka_unit_test(a_stale_circuit_is_flagged_and_cleared),
