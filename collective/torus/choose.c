@@ -220,9 +220,10 @@ static int largest_prime(int n)
 	return m;
 }
 
-/* Two and three uneven levels, for sizes that have a large prime factor. */
-#define MIN_PRIME 7
+/* Two and three uneven levels: 3x3 for 8 has shorter ways than 8, and fewer steps than 2x2x2. */
+#define MIN_UNEVEN 5		/* nodes */
 #define MAX_UNEVEN 16		/* radix of the first level, the second has half */
+#define MIN_PRIME 7		/* factor of a size for levels that pass on sums */
 
 /* Steps of a chain as the first of uneven levels: half of its radix, or what the ends of the line
  * have beyond the last multiple of it. */
@@ -330,8 +331,10 @@ static int improve_some(struct torus_search *k, int first, int last, bool passes
 	struct torus_spec spec = k->best;
 
 	rc = add_lists(k->shape, &lists, &r, size, size, 0, err);
-	if (rc == 0 && largest_prime(size) >= MIN_PRIME) {
-		(passes_on ? add_passing : add_uneven)(&lists, size);
+	if (rc == 0 && passes_on && largest_prime(size) >= MIN_PRIME) {
+		add_passing(&lists, size);
+	} else if (rc == 0 && !passes_on && size >= MIN_UNEVEN) {
+		add_uneven(&lists, size);
 	}
 	for (size_t i = 0; i < lists.all.n && rc == 0; i++) {
 		for (int e = first; e <= last; e++) {

@@ -382,6 +382,29 @@ static void test_neighbours(void **state)
 	}
 }
 
+/* Levels that do not multiply to the size are tried where others do, too: against the best of each
+ * list that does, with the number of rounds that is best for it. */
+static void test_uneven(void **state)
+{
+	static const char *const even[] = { "8", "2x4", "4x2", "2x2x2", "8c", "2x4c", "4cx2" };
+	struct coll_cost c = cost_of(500, 0, 1 << 19);
+	struct world w = world_of("Torus(8,8,8)");
+	double best = HUGE_VAL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(even) / sizeof(even[0]); i++) {
+		struct torus_spec fixed = { .lines = TORUS_LEVELS, .rounds = TORUS_ANY_ROUNDS };
+		struct torus_spec spec;
+		struct err err = { 0 };
+
+		must(torus_parse_radices(w.shape, even[i], &fixed, &err), &err);
+		must(torus_choose(w.shape, COLL_ALLREDUCE, &c, &fixed, &spec, &err), &err);
+		best = fmin(best, formula(&w, &spec, &c));
+	}
+	assert_true(chosen("Torus(8,8,8)", &c) < 0.85 * best);
+	world_end(&w);
+}
+
 /* Too large for tables: refused before they are made. */
 static void test_large(void **state)
 {
@@ -406,6 +429,7 @@ int main(void)
 		cmocka_unit_test(test_many_paths),
 		cmocka_unit_test(test_known),
 		cmocka_unit_test(test_neighbours),
+		cmocka_unit_test(test_uneven),
 		cmocka_unit_test(test_large),
 	};
 
