@@ -304,7 +304,8 @@ allocate c h5
 await 20 condition c Ready False Incomplete '(.message | test("3 claims of 2"))'
 tap "one too many is told"
 deallocate c
-await 30 lit a b
+await 30 condition a Failed True Ended && await 30 condition b Failed True Ended
+tap "which took the light of the others: they are to be placed again"
 api DELETE "$CLAIMS/c" >"$T/out"
 first=$(job_of a)
 deallocate b

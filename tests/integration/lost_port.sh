@@ -21,7 +21,7 @@ cat >"$T/lab.yaml" <<-END
 	  - { from: "gpu[00-23].p3", to: "panel0.[1-24]", loss: 0.3dB }
 	  - { from: "ocs1.[25-48]", to: "panel0.[25-48]" }
 	jobs:
-	  - { name: train, nodes: "gpu[00-11]", collective: allreduce, size: 256MiB, topology: auto }
+	  - { name: train, nodes: "gpu[00-07]", collective: allreduce, size: 256MiB, topology: auto }
 	  - { name: moe, nodes: "gpu[12-19]", collective: all-to-all, size: 64MiB, topology: auto }
 	  - { name: small, nodes: "gpu[20-23]", collective: allgather, size: 1MiB, topology: "UniRing(1,4)" }
 END

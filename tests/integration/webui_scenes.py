@@ -90,14 +90,16 @@ def check_detector(browser):
 
 def look_at(browser, line, stored, update):
     url, *scenes = line.split()
-    for scene in scenes:
-        name, place = scene.split(":", 1)
-        check_scene(browser, url + "#" + place, stored, name, update)
-        print("pass", name, flush=True)
-    check_detector(browser)
-    # A page whose weftd ends would complain to the next one's.
-    browser.go("about:blank")
-    browser.log("browser")
+    try:
+        for scene in scenes:
+            name, place = scene.split(":", 1)
+            check_scene(browser, url + "#" + place, stored, name, update)
+            print("pass", name, flush=True)
+        check_detector(browser)
+    finally:
+        # A page whose weftd ends would complain to the next one's, also where it was not as stored.
+        browser.go("about:blank")
+        browser.log("browser")
 
 
 def main():

@@ -52,7 +52,7 @@ static void small_rings_replay_in_full(void **state)
 	static const int widths[] = { 1, 2, 3, 7, 16, 65 };
 
 	(void)state;
-	for (int n = 2; n <= 64; n += ALL_OR_SOME(1, 4)) {
+	for (int n = 2; n <= 64; n += ALL_OR_SOME(1, 7)) {
 		for (int k = 0; k < 5; k++) {
 			struct optree_params p =
 				params(n, widths[(n + k) % 6], bytes[k]);
@@ -184,7 +184,7 @@ static void never_slower_than_optree(void **state)
 
 	(void)state;
 	rng_seed(&rng, 7);
-	for (int k = 0; k < ALL_OR_SOME(10, 4); k++) {
+	for (int k = 0; k < ALL_OR_SOME(10, 2); k++) {
 		int n = 16 + (int)rng_below(&rng, k % 2 ? 4081 : 100);
 		double e = (double)rng_below(&rng, 1000000) / 1e6;
 		struct optree_params p = params(
@@ -228,7 +228,7 @@ static void any_number_of_nodes(void **state)
 
 	(void)state;
 	for (int i = 0; i < ALL_OR_SOME(5, 4); i++) {
-		for (int j = 0; j < ALL_OR_SOME(3, 2); j++) {
+		for (int j = 0; j < ALL_OR_SOME(3, 1); j++) {
 			struct optree_params p = params(n[i], w[j], 100000);
 			struct optree_plan plan;
 
@@ -275,7 +275,7 @@ static struct rwa_loss budget(int reach)
 static void reach_is_a_hard_limit(void **state)
 {
 	(void)state;
-	for (int reach = 0; reach < 40; reach++) {
+	for (int reach = 0; reach < 40; reach += ALL_OR_SOME(1, 3)) {
 		struct rwa_loss loss = budget(reach);
 		struct optree_params p = params(100, 16, 4000);
 		struct optree_plan plan;
@@ -373,7 +373,7 @@ static void overlap_is_no_slower(void **state)
 
 	(void)state;
 	rng_seed(&rng, 10);
-	for (int k = 0; k < ALL_OR_SOME(40, 10); k++) {
+	for (int k = 0; k < ALL_OR_SOME(40, 5); k++) {
 		struct optree_params p = params(
 			2 + (int)rng_below(&rng, 150),
 			1 + (int)rng_below(&rng, 128),

@@ -240,7 +240,7 @@ static void plans_have_the_ranks(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < ALL_OR_SOME(sizeof(texts) / sizeof(texts[0]), 1); i++) {
 		struct model_fabric *f = fabric_of(texts[i]);
 		struct plan *p = plan_of(f, NULL);
 		const struct plan_job *j = &p->jobs[0];
@@ -313,7 +313,7 @@ static void servers_choose(void **state)
 					     "gather", "scatter" };
 
 	(void)state;
-	for (size_t i = 0; i < ALL_OR_SOME(sizeof(kinds) / sizeof(kinds[0]), 2); i++) {
+	for (size_t i = 0; i < ALL_OR_SOME(sizeof(kinds) / sizeof(kinds[0]), 1); i++) {
 		int64_t ns[2];
 
 		for (int given = 0; given < 2; given++) {
