@@ -2,9 +2,11 @@
 /* Collectives with a root as what those without have of them. */
 #include "collective/make/private.h"
 
-/* Nodes times arcs up to which "auto" trims, and the fastest there is, and transfers of these. */
+/* Nodes times arcs up to which "auto" trims, and the fastest there is, twice as many where breadth
+ * first takes little more than the best; and transfers of these. */
 #define MAX_TRIMMED (1 << 22)
 #define MAX_FASTEST (1 << 13)
+#define LITTLE_MORE 1.2
 #define MAX_WHOLE (1 << 23)
 
 /* Nothing where it is large, or not even half of its time, which one of two phases takes, is fast
@@ -25,18 +27,16 @@ static int offer_trimmed(const struct coll_make_query *q, const struct coll_algo
 	return rc ? rc : make_offer(q, &one, best, err);
 }
 
-/* The i-th schedule to trim: by name the fastest, for "auto" breadth first, and the fastest where
- * that takes little work, else that on coordinates. */
+/* The i-th schedule to trim: by name the fastest, for "auto" breadth first, that on coordinates,
+ * and the fastest. */
 static int make_whole(const struct coll_make_query *q, int i, struct coll_made *whole,
 		      struct err *err)
 {
-	const struct topo *t = q->physical ? q->physical : q->topo;
 	struct coll_make_query how = *q;
 
 	how.kind = coll_trimmed_from(q->kind);
 	how.algorithm = i == 0 && !q->algorithm ? coll_algorithm_find("bfb", how.kind) : NULL;
-	return i == 1 && (int64_t)topo_n(t) * topo_m(t) > MAX_FASTEST
-		       ? coll_make_torus(&how, whole, err) : coll_make(&how, whole, err);
+	return i == 1 ? coll_make_torus(&how, whole, err) : coll_make(&how, whole, err);
 }
 
 /* "auto" out of those that take little work to make, where steps have a cost and the best so far is
@@ -47,13 +47,17 @@ int make_by_trimmed(const struct coll_make_query *q, const struct coll_algorithm
 	bool tries = q->cost && q->batches == 0 && best->sched &&
 		     (double)best->time_ns > (double)best->bound_ns * MET(q) &&
 		     (int64_t)topo_n(q->topo) * topo_m(q->topo) <= MAX_TRIMMED;
-	int rc = 0;
+	const struct topo *t = q->physical ? q->physical : q->topo;
+	int64_t work = (int64_t)topo_n(t) * topo_m(t);
+	int rc = 0, n = q->algorithm ? 1 : !tries ? 0 : work <= MAX_FASTEST ? 3 : 2;
 
-	for (int i = 0; i < 2 && (q->algorithm ? i == 0 : tries); i++) {
+	for (int i = 0; i < n; i++) {
 		struct coll_made whole;
 
 		rc = make_whole(q, i, &whole, err);
 		if (rc == 0) {
+			n += i == 0 && n == 2 && work <= 2 * MAX_FASTEST &&
+			     (double)whole.time_ns < LITTLE_MORE * (double)best->time_ns;
 			rc = offer_trimmed(q, self, &whole, best, err);
 			coll_made_fini(&whole);
 		}

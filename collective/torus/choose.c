@@ -4,7 +4,9 @@
  *
  * Of Swing, recursive doubling, buckets and rings all forms are tried. Of mixed radices there are
  * too many where dimensions differ: one size after the other gets the best levels while those of
- * the others stay, from a few beginnings, until nothing is gained.
+ * the others stay, from a few beginnings, until nothing is gained. Where lines are unlike, formulas
+ * speak for those that most are like, and no schedule is faster than they say: in the order of what
+ * they say the first few are made.
  */
 #include <limits.h>
 #include <math.h>
@@ -20,6 +22,15 @@
 /* Arcs and hops that are looked at before a search ends with the best so far: about a second. */
 #define MAX_WORK (INT64_C(1) << 26)
 
+#define MAX_FEW 8		/* algorithms that are made where lines are unlike */
+
+/* Those of the least time by formula, in order; of some that take the same the first. */
+struct torus_few {
+	int n;
+	double ns[MAX_FEW];
+	struct torus_spec spec[MAX_FEW];
+};
+
 struct torus_search {
 	struct torus_shape *shape;
 	enum coll_kind kind;
@@ -31,6 +42,7 @@ struct torus_search {
 	bool passes_on;		/* exchanges with levels that pass on sums */
 	struct torus_spec best;
 	double best_ns;
+	struct torus_few *few;		/* of the whole search, where lines are unlike; else NULL */
 };
 
 static int64_t work_so_far(const struct torus_shape *s)
@@ -41,6 +53,40 @@ static int64_t work_so_far(const struct torus_shape *s)
 		work += s->net[e] ? s->net[e]->work : 0;
 	}
 	return work;
+}
+
+static void keep_few(struct torus_few *few, const struct torus_spec *spec, double ns)
+{
+	int at = few->n, last;
+
+	for (int i = 0; i < few->n; i++) {
+		if (few->ns[i] == ns && few->spec[i].one_port == spec->one_port) {
+			return;
+		}
+	}
+	while (at > 0 && few->ns[at - 1] > ns) {
+		at--;
+	}
+	if (at == MAX_FEW) {
+		return;
+	}
+	few->n += few->n < MAX_FEW;
+	last = few->n - 1;
+	memmove(few->ns + at + 1, few->ns + at, (size_t)(last - at) * sizeof(few->ns[0]));
+	memmove(few->spec + at + 1, few->spec + at, (size_t)(last - at) * sizeof(few->spec[0]));
+	few->ns[at] = ns;
+	few->spec[at] = *spec;
+}
+
+/* What takes as long is of no interest. */
+static double interesting_ns(const struct torus_search *k)
+{
+	const struct torus_few *few = k->few;
+
+	if (!few) {
+		return k->best_ns;
+	}
+	return few->n < MAX_FEW ? HUGE_VAL : fmax(k->best_ns, few->ns[MAX_FEW - 1]);
 }
 
 /* Tries one; that it does not exist, or has no time without its schedule, is no error, nor that it
@@ -54,11 +100,14 @@ static int try_one(struct torus_search *k, const struct torus_spec *spec, bool *
 	if (k->best_ns < HUGE_VAL && work_so_far(k->shape) > k->max_work) {
 		return 0;
 	}
-	rc = torus_time_below(k->shape, spec, k->kind, k->cost, k->best_ns, &ns, err);
+	rc = torus_time_below(k->shape, spec, k->kind, k->cost, interesting_ns(k), &ns, err);
 	*too_many |= rc == WEFT_ELIMIT;
 	if (rc == WEFT_EUNSUPPORTED || rc == WEFT_EINFEASIBLE || rc == WEFT_ELIMIT) {
 		err_clear(err);
 		return 0;
+	}
+	if (rc == 0 && k->few) {
+		keep_few(k->few, spec, ns);
 	}
 	if (rc == 0 && ns < k->best_ns) {
 		k->best_ns = ns;
@@ -567,21 +616,41 @@ static bool costs_paths(const struct torus_shape *s, const struct coll_cost *cos
 	       (!s->fabric || s->fabric->routing == COLL_ROUTING_MINIMAL_SPLIT);
 }
 
+/* The fastest of the few as they are made. */
+static void choose_made(struct torus_search *k)
+{
+	double made_ns = HUGE_VAL, ns;
+
+	for (int i = 0; i < k->few->n && k->few->ns[i] < made_ns; i++) {
+		const struct torus_spec *spec = &k->few->spec[i];
+
+		if (torus_time(k->shape, spec, k->kind, k->cost, &ns, NULL) == 0 && ns < made_ns) {
+			made_ns = ns;
+			k->best = *spec;
+		}
+	}
+}
+
 int torus_choose(struct torus_shape *s, enum coll_kind kind, const struct coll_cost *cost,
 		 const struct torus_spec *fixed, struct torus_spec *out, struct err *err)
 {
 	struct torus_search k = { .shape = s, .kind = kind, .cost = cost, .fixed = fixed,
 				  .best_ns = HUGE_VAL, .max_work = work_so_far(s) + MAX_WORK,
 				  .one_port = fixed && fixed->one_port };
+	struct torus_few few = { 0 };
 	bool given = fixed && fixed->lines == TORUS_LEVELS && fixed->radices[0].n > 0;
 	int rc = check_neighbours(s, err);
 
 	k.costs_paths = rc == 0 && costs_paths(s, cost);
+	k.few = s->has_unlike ? &few : NULL;
 	if (rc == 0) {
 		rc = given ? try_given(&k, err) : try_plain(&k, err);
 	}
 	if (rc == 0 && !given && wants(&k, TORUS_LEVELS)) {
 		(void)((rc = try_ports(&k, err)) || (rc = try_passing(&k, err)));
+	}
+	if (rc == 0 && k.few) {
+		choose_made(&k);
 	}
 	*out = k.best;
 	if (rc == 0 && k.best_ns == HUGE_VAL) {

@@ -2,10 +2,10 @@
 /*
  * The links of a line: what a message from one coordinate to another puts on which of them.
  *
- * All lines of a dimension are alike and share no link, so one of them stands for all. Where
- * shifting by a period keeps the line and what is sent on it, links are counted once for all their
- * images. Messages take all shortest paths, and divide at every node by capacity, as coll_embed has
- * them.
+ * Lines of a dimension share no link, and one stands for all: they are alike, or the shape says
+ * that they are not, and it is one of those that most are like. Where shifting by a period keeps
+ * the line and what is sent on it, links are counted once for all their images. Messages take all
+ * shortest paths, and divide at every node by capacity, as coll_embed has them.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -14,6 +14,8 @@
 #include "collective/torus/net.h"
 #include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
+#include "lib/base/number/rng.h"
+#include "lib/base/order.h"
 
 void torus_net_free(struct torus_net *n)
 {
@@ -26,7 +28,94 @@ void torus_net_free(struct torus_net *n)
 	}
 }
 
-/* ---- the line through terminal 0 ---- */
+/* ---- lines that are alike ---- */
+
+struct line_key {
+	uint64_t links;		/* of its terminals, in one number */
+	int32_t base;		/* its terminal of coordinate 0 */
+};
+
+ORDER_BY(by_links, struct line_key, links, base)
+
+static bool is_on_line_of(const struct torus_shape *s, int u, int e, int v)
+{
+	return v < topo_ranks(s->t) && v == torus_at(s, u, e, torus_digit(s, v, e));
+}
+
+/* Whether a switch has a link to another terminal of u's line. */
+static bool leads_on(const struct torus_shape *s, int node, int u, int e)
+{
+	int first, n = topo_out(s->t, node, &first);
+	bool any = false;
+
+	for (int a = first; a < first + n && !any; a++) {
+		int v = topo_arc(s->t, a)->dst;
+
+		any = v != u && is_on_line_of(s, u, e, v);
+	}
+	return any;
+}
+
+/* Of an arc of u's line: between coordinates, or to a switch; 0: it is of another. */
+static uint64_t key_of(const struct torus_shape *s, int u, int e, const struct topo_arc *arc)
+{
+	bool is_rank = arc->dst < topo_ranks(s->t);
+	uint64_t x = (uint64_t)torus_digit(s, u, e), to = TORUS_MAX_SIZE;
+
+	if (!(is_rank ? is_on_line_of(s, u, e, arc->dst) : leads_on(s, arc->dst, u, e))) {
+		return 0;
+	}
+	to = is_rank ? (uint64_t)torus_digit(s, arc->dst, e) : to;
+	return rng_mix(rng_mix(rng_mix(x << 32 | to) + (uint64_t)arc->cap) +
+		       (uint64_t)arc->latency_ns);
+}
+
+/* The keys of all lines of a dimension, each where its base is; of others links is 0. */
+static void find_keys(const struct torus_shape *s, int e, struct line_key *key)
+{
+	for (int u = 0; u < topo_ranks(s->t); u++) {
+		struct line_key *k = &key[torus_at(s, u, e, 0)];
+		int first, n = topo_out(s->t, u, &first);
+
+		key[u].base = u;
+		for (int a = first; a < first + n; a++) {
+			k->links += key_of(s, u, e, topo_arc(s->t, a));
+		}
+	}
+}
+
+/* The first of the lines that most are like; whether all are, as far as links of terminals tell.
+ * O(m degree of switches + n log n). */
+static bool find_base(const struct torus_shape *s, int e, int *base)
+{
+	int ranks = topo_ranks(s->t), lines = 0, most = 0;
+	struct line_key *key;
+
+	*base = 0;
+	if (s->n_dims == 1) {
+		return true;
+	}
+	key = x_new((size_t)ranks, sizeof(*key));
+	find_keys(s, e, key);
+	for (int u = 0; u < ranks; u++) {
+		if (torus_digit(s, u, e) == 0) {
+			key[lines++] = key[u];
+		}
+	}
+	qsort(key, (size_t)lines, sizeof(*key), by_links);
+	for (int i = 0, end; i < lines; i = end) {
+		for (end = i; end < lines && key[end].links == key[i].links; end++) {
+		}
+		if (end - i > most || (end - i == most && key[i].base < *base)) {
+			most = end - i;
+			*base = key[i].base;
+		}
+	}
+	free(key);
+	return most == lines;
+}
+
+/* ---- the line that stands for all ---- */
 
 /* Numbers of the nodes on it: its terminals by coordinate, then what switches they reach. */
 struct torus_numbering {
@@ -37,7 +126,7 @@ struct torus_numbering {
 
 static bool is_on(const struct torus_shape *s, int e, int node)
 {
-	return node >= topo_ranks(s->t) || node == torus_at(s, 0, e, torus_digit(s, node, e));
+	return node >= topo_ranks(s->t) || is_on_line_of(s, s->base[e], e, node);
 }
 
 static void take(struct torus_numbering *m, int node)
@@ -78,10 +167,10 @@ static void number_nodes(const struct torus_shape *s, int e, struct torus_number
 		m->number[u] = -1;
 	}
 	for (int x = 0; x < s->size[e]; x++) {
-		take(m, torus_at(s, 0, e, x));
+		take(m, torus_at(s, s->base[e], e, x));
 	}
 	for (int x = 0; x < s->size[e]; x++) {
-		int first, n = topo_out(s->t, torus_at(s, 0, e, x), &first);
+		int u = torus_at(s, s->base[e], e, x), first, n = topo_out(s->t, u, &first);
 
 		for (int a = first; a < first + n; a++) {
 			int v = topo_arc(s->t, a)->dst, from = m->n;
@@ -90,7 +179,7 @@ static void number_nodes(const struct torus_shape *s, int e, struct torus_number
 				continue;
 			}
 			take(m, v);
-			if (!follow(s, e, torus_at(s, 0, e, x), from, m)) {
+			if (!follow(s, e, u, from, m)) {
 				while (m->n > from) {
 					m->number[m->node[--m->n]] = -1;
 				}
@@ -232,8 +321,12 @@ static int net_new(const struct torus_shape *s, int e, struct torus_net **out, s
 int torus_nets(struct torus_shape *s, int *periods, struct err *err)
 {
 	for (int e = 0; e < s->n_dims; e++) {
-		int rc = s->net[e] ? 0 : net_new(s, e, &s->net[e], err);
+		int rc = 0;
 
+		if (!s->net[e]) {
+			s->has_unlike |= !find_base(s, e, &s->base[e]);
+			rc = net_new(s, e, &s->net[e], err);
+		}
 		if (rc) {
 			return rc;
 		}

@@ -19,7 +19,9 @@ struct torus_shape {
 	bool *joins[COLL_MAX_DIGITS];	/* by offset o, where only links count (no forwarding, no
 					 * switches): every coordinate x has one to x + o; else NULL
 					 * */
-	struct torus_net *net[COLL_MAX_DIGITS];	/* of a line of a dimension; times.c */
+	struct torus_net *net[COLL_MAX_DIGITS];	/* of a line of a dimension; net.c */
+	int base[COLL_MAX_DIGITS];	/* that one's terminal of coordinate 0 */
+	bool has_unlike;	/* lines of a dimension: what one of them tells is a guess */
 	/* Plain and mirrored lines of mixed radices that were timed last, for the next that has the
 	 * same; NULL: none yet. */
 	struct torus_line *kept[2][COLL_MAX_DIGITS];
@@ -143,7 +145,8 @@ void torus_work_end(struct torus_work *w);
  * offsets that the algorithm has in a dimension. turn: of its size. */
 void torus_work_turns(const struct torus_work *w, int dimension, int16_t *turn);
 
-/* torus_time, or any time that is not below the last where it takes as long. */
+/* torus_time by the line that stands for all, or any time that is not below the last where it takes
+ * as long. */
 int torus_time_below(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
 		     const struct coll_cost *cost, double below_ns, double *time_ns,
 		     struct err *err);

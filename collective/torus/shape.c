@@ -5,29 +5,29 @@
 #include "collective/torus/net.h"
 #include "lib/base/alloc.h"
 
-/* Of the line through terminal 0, whose dimension is e. O(its arcs). */
+/* Of all lines of dimension e. O(m). */
 static void find_joins(struct torus_shape *s, int e)
 {
-	int d = s->size[e];
+	int d = s->size[e], ranks = topo_ranks(s->t);
 	int *count = x_new((size_t)d, 2 * sizeof(*count)), *seen;
 
 	s->joins[e] = x_new((size_t)d, sizeof(*s->joins[e]));
 	seen = count + d;
-	for (int x = 0; x < d; x++) {
-		int first, n = topo_out(s->t, torus_at(s, 0, e, x), &first);
+	for (int u = 0; u < ranks; u++) {
+		int first, n = topo_out(s->t, u, &first), x = torus_digit(s, u, e);
 
 		for (int a = first; a < first + n; a++) {
 			int v = topo_arc(s->t, a)->dst, to = torus_digit(s, v, e);
 			int o = (to + d - x) % d;
 
-			if (v == torus_at(s, 0, e, to) && seen[o] != x + 1) {
-				seen[o] = x + 1;
+			if (v == torus_at(s, u, e, to) && seen[o] != u + 1) {
+				seen[o] = u + 1;
 				count[o]++;
 			}
 		}
 	}
 	for (int o = 1; o < d; o++) {
-		s->joins[e][o] = count[o] == d;
+		s->joins[e][o] = count[o] == ranks;
 	}
 	free(count);
 }

@@ -293,6 +293,21 @@ static int run(struct torus_clock *k, double *time_ns, struct err *err)
 
 /* ---- all of it ---- */
 
+static int made_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
+		     const struct coll_cost *cost, double *time_ns, struct err *err)
+{
+	struct coll_sched *sched;
+	int64_t ns = 0;
+	int rc = torus_make(s, spec, kind, 0, &sched, err);
+
+	if (rc == 0) {
+		rc = coll_time(sched, NULL, cost, &ns, NULL, err);
+	}
+	coll_free(sched);
+	*time_ns = (double)ns;
+	return rc;
+}
+
 /* Links and lines together repeat after more. */
 static int set_periods(struct torus_clock *k, struct err *err)
 {
@@ -347,7 +362,14 @@ static int ring_time(struct torus_shape *s, const struct torus_spec *spec, enum 
 int torus_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
 	       const struct coll_cost *cost, double *time_ns, struct err *err)
 {
-	return torus_time_below(s, spec, kind, cost, HUGE_VAL, time_ns, err);
+	int periods[COLL_MAX_DIGITS], rc = torus_nets(s, periods, err);
+
+	if (rc) {
+		return rc;
+	}
+	return s->has_unlike && !coll_has_root(kind)
+		       ? made_time(s, spec, kind, cost, time_ns, err)
+		       : torus_time_below(s, spec, kind, cost, HUGE_VAL, time_ns, err);
 }
 
 int torus_time_below(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,

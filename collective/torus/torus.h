@@ -98,16 +98,18 @@ int torus_make(struct torus_shape *s, const struct torus_spec *spec, enum coll_k
 	       struct coll_sched **out, struct err *err);
 
 /*
- * What coll_time says of that schedule, but for rounding, without making it: by what a line puts on
- * its arcs in every step, as all lines of a dimension are alike. WEFT_EUNSUPPORTED where nodes of a
- * line send unlike parts (Swing on odd sizes, folds) or the algorithm does not exist;
- * WEFT_ELIMIT where all shortest paths are too many. O(steps x moves of a line).
+ * What coll_time says of that schedule, but for rounding: by what a line puts on its arcs in every
+ * step, without making it, where all lines of a dimension are alike; else it is made.
+ * WEFT_EUNSUPPORTED where nodes of a line send unlike parts (Swing on odd sizes, folds) or the
+ * algorithm does not exist; WEFT_ELIMIT where all shortest paths are too many.
+ * O(steps x moves of a line), or as torus_make.
  */
 int torus_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
 	       const struct coll_cost *cost, double *time_ns, struct err *err);
 
 /*
- * The algorithm of the least time by torus_time of all that exist for the shape; of the lines and
+ * The algorithm of the least time by torus_time of all that exist for the shape (where lines are
+ * unlike, of those that the most common ones say are among the fastest few); of the lines and
  * the rounds that are fixed only, where `fixed` is given (rounds TORUS_ANY_ROUNDS: any).
  * WEFT_EUNSUPPORTED: none. Deterministic.
  */

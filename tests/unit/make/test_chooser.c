@@ -128,37 +128,9 @@ struct place {
 	struct coll_fabric fabric;
 };
 
-/* An expression, or "X less U-V": without the links between two nodes. */
-static struct topo *digraph_of(const char *text)
-{
-	const char *less = strstr(text, " less ");
-	char *expr = less ? strndup(text, (size_t)(less - text)) : strdup(text);
-	struct topo *whole = graph_of(expr), *t;
-	struct err err = { 0 };
-	int u = -1, v = -1;
-
-	free(expr);
-	if (!less) {
-		return whole;
-	}
-	assert_int_equal(sscanf(less, " less %d-%d", &u, &v), 2);
-	must(topo_new(topo_n(whole), &t, &err), &err);
-	for (int i = 0; i < topo_m(whole); i++) {
-		const struct topo_arc *a = topo_arc(whole, i);
-
-		if (!((a->src == u && a->dst == v) || (a->src == v && a->dst == u))) {
-			must(topo_add_arc(t, a->src, a->dst, a->cap, a->latency_ns, &err), &err);
-		}
-	}
-	assert_true(topo_find_arc(whole, u, v) >= 0);
-	topo_free(whole);
-	topo_freeze(t);
-	return t;
-}
-
 static void place_init(struct place *p, const char *text)
 {
-	struct topo *t = digraph_of(text);
+	struct topo *t = graph_less(text);
 	struct err err = { 0 };
 
 	*p = (struct place){ .seen = t };
@@ -288,7 +260,8 @@ int main(void)
 		BESIDE_LATE("Jellyfish(64,4,1)"), BESIDE_LATE("Xpander(4,8,1)"),
 		BESIDE_LATE(DICAY),
 		ON("Kautz(2,2)"), ON("HyperX(3,3)"), ON("Star(5)"), ON("Rails(2,3)"),
-		ON_LARGE("Torus(4,4) less 0-1"), ON_LARGE("Mesh(4,3) less 4-5"),
+		ON_LARGE("Torus(4,4) less 0-1"), ON_LARGE("Torus(8,8) less 0-1"),
+		ON_LARGE("Mesh(4,3) less 4-5"),
 		ON_LARGE("DgxA100(2,nvlink)"), ON_LARGE("Rails(4,8)"), ON_LARGE("HyperX(4,6)"),
 #endif
 	};

@@ -30,6 +30,34 @@ static inline struct topo *graph_of(const char *expr)
 	return t;
 }
 
+/* Of an expression, or "X less U-V": without the links between two nodes. */
+static inline struct topo *graph_less(const char *text)
+{
+	const char *less = strstr(text, " less ");
+	char *expr = less ? strndup(text, (size_t)(less - text)) : strdup(text);
+	struct topo *whole = graph_of(expr), *t;
+	struct err err = { 0 };
+	int u = -1, v = -1;
+
+	free(expr);
+	if (!less) {
+		return whole;
+	}
+	assert_int_equal(sscanf(less, " less %d-%d", &u, &v), 2);
+	must(topo_new(topo_n(whole), &t, &err), &err);
+	for (int i = 0; i < topo_m(whole); i++) {
+		const struct topo_arc *a = topo_arc(whole, i);
+
+		if (!((a->src == u && a->dst == v) || (a->src == v && a->dst == u))) {
+			must(topo_add_arc(t, a->src, a->dst, a->cap, a->latency_ns, &err), &err);
+		}
+	}
+	assert_true(topo_find_arc(whole, u, v) >= 0);
+	topo_free(whole);
+	topo_freeze(t);
+	return t;
+}
+
 /* A frozen digraph of unit arcs. */
 static inline struct topo *graph_from(int n, int m, const int (*arcs)[2])
 {

@@ -206,6 +206,51 @@ static void test_many_paths(void **state)
 	world_end(&w);
 }
 
+static double made_ns(struct world *w, const struct torus_spec *spec, const struct coll_cost *c)
+{
+	struct coll_report report;
+	struct coll_sched *s = make(w, spec, COLL_ALLREDUCE, &report);
+	struct err err = { 0 };
+	int64_t ns;
+
+	must(coll_time(s, &report, c, &ns, NULL, &err), &err);
+	coll_report_fini(&report);
+	coll_free(s);
+	return (double)ns;
+}
+
+/* Without a link lines are unlike: wherever it was, what is chosen takes what was said, and none of
+ * these is faster. */
+static void test_without_a_link(void **state)
+{
+	static const char *const shapes[] = { "Torus(8,8) less 0-1", "Torus(8,8) less 9-10",
+					      "Torus(8,8) less 17-25" };
+	static const int64_t sizes[] = { 256, 4096, 65536 };
+
+	(void)state;
+	for (int i = 0; i < 9; i++) {
+		struct world w = world_of(shapes[i / 3]);
+		struct coll_cost c = cost_of(500, 0, sizes[i % 3]);
+		struct torus_spec best;
+		struct err err = { 0 };
+		double ns;
+
+		must(torus_choose(w.shape, COLL_ALLREDUCE, &c, NULL, &best, &err), &err);
+		ns = made_ns(&w, &best, &c);
+		assert_true(fabs(ns - formula(&w, &best, &c)) <= 1);
+		for (int k = 0; k < 12; k++) {
+			struct torus_spec spec = { .lines = k < 8 ? TORUS_LEVELS : TORUS_SWING,
+						   .rounds = k % 4 - 1, .one_port = k < 4 };
+
+			for (int e = 0; e < 2; e++) {
+				spec.radices[e] = (struct torus_radices){ 1, { { 8, false, 0 } } };
+			}
+			assert_true(ns <= made_ns(&w, &spec, &c));
+		}
+		world_end(&w);
+	}
+}
+
 /*
  * Of research on what beats Swing: ns by another program for Swing, the best of one-port recursive
  * doubling and buckets, breadth-first broadcast, and the best composed algorithm. What is chosen
@@ -427,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_fewer_paths),
 		cmocka_unit_test(test_single),
 		cmocka_unit_test(test_many_paths),
+		cmocka_unit_test(test_without_a_link),
 		cmocka_unit_test(test_known),
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_uneven),

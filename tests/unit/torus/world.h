@@ -6,7 +6,7 @@
 #include "collective/torus/torus.h"
 #include "tests/unit/schedule/common.h"
 
-/* The digraph of an expression and its coordinates. */
+/* The digraph of an expression, less a link maybe, and its coordinates. */
 struct world {
 	struct topo *t;
 	struct torus_shape *shape;
@@ -17,7 +17,7 @@ static inline struct world world_of(const char *expr)
 	struct world w;
 	struct err err = { 0 };
 
-	must(topo_parse(expr, &w.t, NULL, &err), &err);
+	w.t = graph_less(expr);
 	must(torus_shape_new(w.t, NULL, TORUS_PLAIN, true, &w.shape, &err), &err);
 	return w;
 }
