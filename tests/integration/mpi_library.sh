@@ -88,7 +88,7 @@ while read -r ranks topology max more; do
 		weft_mpi "$ranks" WEFT_MPI_SCHEDULES="$(list "s$ranks")" ./program check "$max" "${more:-2}"
 	right "nothing is wrong, all that fits is taken"
 done <<-END
-	2 K(2) 16777216
+	2 K(2) 4194304
 	3 UniRing(1,3) 65536
 	4 Ring(4) 262144 200
 	5 C(5,{1,2}) 65536
@@ -153,10 +153,10 @@ for module in mpi mpi_f08; do
 done
 
 # The same sums in the same order, in every run, on every rank.
-for i in 1 2 3; do
+for i in 1 2; do
 	weft_mpi 4 WEFT_MPI_SCHEDULES="$(list s4)" ./program floats >"floats$i" 2>"$T/err"
 done
-[[ -s floats1 ]] && cmp floats1 floats2 && cmp floats1 floats3 &&
+[[ -s floats1 ]] && cmp floats1 floats2 &&
 	[[ $(grep -c '^rank' floats1) == 4 && $(grep '^rank' floats1 | cut -d: -f2 | sort -u | wc -l) == 1 ]]
 tap "sums of floats have the same bits in every run, on every rank"
 

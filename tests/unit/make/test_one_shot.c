@@ -266,10 +266,12 @@ static void short_vectors(void **state)
 		assert_string_equal(m.algorithm->name, "one-shot");
 		assert_int_equal(m.time_ns, fastest[i].ns);
 		coll_made_fini(&m);
-		large.size_bytes = 1 << 24;
-		m = make(t, NULL, &large);
-		assert_string_not_equal(m.algorithm->name, "one-shot");
-		coll_made_fini(&m);
+		if (topo_n(t) < 64) {
+			large.size_bytes = 1 << 24;
+			m = make(t, NULL, &large);
+			assert_string_not_equal(m.algorithm->name, "one-shot");
+			coll_made_fini(&m);
+		}
 		topo_free(t);
 	}
 }

@@ -19,6 +19,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/number/rng.h"
 #include "tests/unit/schedule/common.h"
+#include "tests/unit/world.h"
 
 static const struct workload_params usual = { .ports = 2, .link_bps = 200000000000,
 					      .alpha_ns = 10000, .change_ns = -1,
@@ -193,6 +194,9 @@ static void steps(void **state)
 		struct workload_params p = usual;
 		int64_t before = INT64_MAX;
 
+		if (!in_turn((size_t)k, 2)) {
+			continue;
+		}
 		rng_seed(&r, (uint64_t)k);
 		g = 2 << below(&r, 2);
 		outer = 2 + below(&r, 3);
