@@ -89,21 +89,23 @@ static int64_t room(const struct bfb_flood *f, int a)
 	return topo_arc(f->t, a)->cap / f->unit * f->quota - f->used[a];
 }
 
+static const uint64_t *sender_has(const struct bfb_flood *f, int a)
+{
+	return f->have + (size_t)topo_arc(f->t, a)->src * (size_t)f->words;
+}
+
 /* The link that should choose next: with the fewest chunks to choose from for the room that it
  * has; -1: none. */
-static int next_link(struct bfb_flood *f, int v, const int32_t *in, int n)
+static int next_link(struct bfb_flood *f, const int32_t *in, int n)
 {
-	const uint64_t *got = row(f, f->got, v);
 	int best = -1;
 
 	for (int i = 0; i < n; i++) {
 		int a = in[i];
-		const uint64_t *have = row(f, f->have, topo_arc(f->t, a)->src);
 
 		if (room(f, a) <= 0) {
 			continue;
 		}
-		f->choice[a] = bits_count(have, f->words) - bits_count_and(have, got, f->words);
 		f->work += f->words;
 		if (f->choice[a] > 0 && (best < 0 || f->choice[a] * room(f, best) <
 							     f->choice[best] * room(f, a))) {
@@ -116,7 +118,7 @@ static int next_link(struct bfb_flood *f, int v, const int32_t *in, int n)
 /* One of the chunks that the arc could bring: the first from a place on that is left to chance. */
 static int choose_chunk(struct bfb_flood *f, int a, const uint64_t *got)
 {
-	const uint64_t *have = row(f, f->have, topo_arc(f->t, a)->src);
+	const uint64_t *have = sender_has(f, a);
 	int at = (int)rng_below(&f->rng, (uint64_t)f->words), turn = (int)rng_below(&f->rng, 64);
 
 	for (;; at = at + 1 < f->words ? at + 1 : 0) {
@@ -143,14 +145,24 @@ static int take(struct bfb_flood *f, int a, int chunk, struct err *err)
 
 static int take_all(struct bfb_flood *f, int v, struct err *err)
 {
+	const uint64_t *got = row(f, f->got, v);
 	const int32_t *in;
 	int n = topo_in(f->t, v, &in), a, rc = 0;
 
 	for (int i = 0; i < n; i++) {
+		const uint64_t *have = sender_has(f, in[i]);
+
 		f->used[in[i]] = 0;
+		f->choice[in[i]] = bits_count(have, f->words) -
+				   bits_count_and(have, got, f->words);
 	}
-	while (rc == 0 && (a = next_link(f, v, in, n)) >= 0) {
-		rc = take(f, a, choose_chunk(f, a, row(f, f->got, v)), err);
+	while (rc == 0 && (a = next_link(f, in, n)) >= 0) {
+		int chunk = choose_chunk(f, a, got);
+
+		rc = take(f, a, chunk, err);
+		for (int i = 0; i < n; i++) {
+			f->choice[in[i]] -= bits_has(sender_has(f, in[i]), chunk);
+		}
 	}
 	return rc;
 }

@@ -305,10 +305,10 @@ static int deal(const struct bfb_late_emission *e, const struct bfb_taker *k, in
 		const int32_t *origins, int64_t *share, struct err *err)
 {
 	const struct bfb_group *g = &k->b.groups[group];
-	int piece = k->piece[group], use = g->first, rc = 0;
+	int piece = k->groups.v[group].piece, use = g->first, rc = 0;
 	int64_t size = e->l->sizes[piece];
 
-	for (int i = 0; i < k->count[group]; i++) {
+	for (int i = 0; i < k->groups.v[group].count; i++) {
 		for (int64_t from = 0; from < size && !rc;) {
 			int64_t n;
 
@@ -335,7 +335,7 @@ static int emit_taker(const struct bfb_late_emission *e, struct bfb_taker *k, st
 
 	for (int g = 0; g < k->b.n_groups && !rc; g++) {
 		rc = deal(e, k, g, origins, l->share, err);
-		origins += k->count[g];
+		origins += k->groups.v[g].count;
 	}
 	return rc;
 }

@@ -54,17 +54,20 @@ void bfb_pieces_fini(struct bfb_pieces *p);
  * each step. Slots are the links of a program of balance.h, (step - 1) * n_links + link, and
  * origins that may use the same slots for the same piece are a group.
  */
+struct bfb_taker_group {
+	int32_t piece, count;	/* origins */
+};
+
 struct bfb_taker {
 	int node, n_links;
 	int asked;		/* choices or sets of slots in the last flow */
 	const int32_t *links;	/* arcs into the node, self-loops left out */
 	struct bfb_program b;	/* its items are in chunks */
-	int32_t *piece;		/* of a group */
+	VEC(struct bfb_taker_group) groups;
 	int32_t *origins;	/* group after group */
-	int32_t *count;		/* of a group */
 	uint64_t *sets;		/* its slots; NULL beyond BFB_LEVEL_MAX_LINKS */
 	struct bfb_level *level;	/* room for any taker */
-	struct arrays arrays;	/* all of these but the program's */
+	struct arrays arrays;	/* all but the groups and the program's */
 };
 
 #define BFB_LATE_MAX_CAP 1024	/* times the common divisor of all capacities */

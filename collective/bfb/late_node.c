@@ -15,104 +15,154 @@
 #include "lib/base/alloc.h"
 #include "lib/base/number/rat.h"
 
-/* An origin and piece while they are sorted: key_size bytes, then the origin. */
-struct bfb_taker_item {
-	int32_t origin, piece;
-	uint8_t key[];		/* last step, then the first step of each link */
+/* The origins of one piece while they are sorted out by their keys: the last step, then the first
+ * step of each link. */
+struct bfb_keys {
+	int size;		/* of a key */
+	int32_t *at;		/* by origin and byte of the key: of which due of a piece it is */
+	uint8_t *key;		/* of a group, as they came */
+	int32_t *slot;		/* hash table: number of a group and 1 */
+	uint32_t mask;
+	int n;			/* groups */
+	int32_t *group;		/* of an origin */
+	int32_t *count, *place;	/* of a group: origins, and where the next one goes */
+	int32_t *order;		/* groups by their keys */
+	VEC(uint8_t) keys;	/* of the groups of all pieces */
+	struct arrays arrays;
 };
 
-struct bfb_taker_items {
-	size_t size;		/* of an item */
-	int key, n;
-	char *v;
-};
-
-static struct bfb_taker_item *item_at(const struct bfb_taker_items *s, int i)
+/* Where the dues of a piece have that of `node` for an origin that `by` takes to the first of its
+ * orbit. */
+static int32_t place_of(const struct bfb_pieces *p, const struct topo_group *g, int source, int by,
+			int node)
 {
-	return (struct bfb_taker_item *)(s->v + (size_t)i * s->size);
+	return source * p->n + (g ? topo_group_move(g, by, node) : node);
 }
 
-static int compare(const void *pa, const void *pb, void *arg)
+static void keys_init(struct bfb_keys *s, const struct bfb_taker *k, const struct topo *t,
+		      const struct topo_group *g, const struct bfb_pieces *p)
 {
-	const struct bfb_taker_items *s = arg;
-	const struct bfb_taker_item *a = pa, *b = pb;
-	int c = a->piece - b->piece;
+	size_t n = (size_t)p->n, slots = 16;
 
-	c = c ? c : memcmp(a->key, b->key, (size_t)s->key);
-	return c ? c : a->origin - b->origin;
-}
+	while (slots < 2 * n) {
+		slots *= 2;
+	}
+	s->size = k->n_links + 1;
+	s->mask = (uint32_t)slots - 1;
+	arrays_add(&s->arrays, s->at, n * (size_t)s->size);
+	arrays_add(&s->arrays, s->key, (n + 1) * (size_t)s->size);
+	arrays_add(&s->arrays, s->slot, slots);
+	arrays_add(&s->arrays, s->group, n);
+	arrays_add(&s->arrays, s->count, n);
+	arrays_add(&s->arrays, s->place, n);
+	arrays_add(&s->arrays, s->order, n);
+	for (int origin = 0; origin < p->n; origin++) {
+		int source = g ? topo_group_first(g, origin) : origin;
+		int by = g ? topo_group_inverse(g, topo_group_element(g, origin)) : 0;
+		int32_t *at = s->at + origin * s->size;
 
-/* When `node` has the piece of an origin that `by` takes to the first of its orbit. */
-static int due_at(const struct bfb_pieces *p, const struct topo_group *g, int piece, int source,
-		  int by, int node)
-{
-	int image = g ? topo_group_move(g, by, node) : node;
-
-	return p->due[((size_t)piece * (size_t)p->sources + (size_t)source) * (size_t)p->n +
-		      (size_t)image];
-}
-
-/* The items of one origin. */
-static void load_items(const struct bfb_taker *k, const struct topo *t, const struct topo_group *g,
-		       const struct bfb_pieces *p, int origin, struct bfb_taker_items *s)
-{
-	int source = g ? topo_group_first(g, origin) : origin;
-	int by = g ? topo_group_inverse(g, topo_group_element(g, origin)) : 0;
-
-	for (int piece = 0; piece < p->count; piece++) {
-		struct bfb_taker_item *x = item_at(s, s->n++);
-		int last = due_at(p, g, piece, source, by, k->node);
-
-		x->origin = origin;
-		x->piece = piece;
-		x->key[0] = (uint8_t)last;
+		at[0] = place_of(p, g, source, by, k->node);
 		for (int w = 0; w < k->n_links; w++) {
-			int from = topo_arc(t, k->links[w])->src;
-			int first = 1 + due_at(p, g, piece, source, by, from);
-
-			x->key[1 + w] = first <= last ? (uint8_t)first : UINT8_MAX;
+			at[1 + w] = place_of(p, g, source, by, topo_arc(t, k->links[w])->src);
 		}
 	}
 }
 
-static void add_group(struct bfb_taker *k, const struct bfb_taker_item *x, size_t *cap)
+static void keys_fini(struct bfb_keys *s)
+{
+	vec_fini(&s->keys);
+	arrays_fini(&s->arrays);
+}
+
+/* The group of an origin, which may be a new one. */
+static int find_group(struct bfb_keys *s, const uint8_t *due, int origin)
+{
+	uint8_t *key = s->key + s->n * s->size;
+	const int32_t *at = s->at + origin * s->size;
+	uint64_t hash = key[0] = due[at[0]];
+	uint32_t i;
+
+	for (int b = 1; b < s->size; b++) {
+		key[b] = due[at[b]] < key[0] ? (uint8_t)(due[at[b]] + 1) : UINT8_MAX;
+		hash = (hash ^ key[b]) * UINT64_C(0x9e3779b97f4a7c15);
+	}
+	for (i = (uint32_t)(hash >> 32) & s->mask; s->slot[i]; i = (i + 1) & s->mask) {
+		if (memcmp(s->key + (s->slot[i] - 1) * s->size, key, (size_t)s->size) == 0) {
+			return s->slot[i] - 1;
+		}
+	}
+	s->count[s->n] = 0;
+	s->order[s->n] = s->n;
+	s->slot[i] = ++s->n;
+	return s->n - 1;
+}
+
+static int by_key(const void *a, const void *b, void *arg)
+{
+	const struct bfb_keys *s = arg;
+
+	return memcmp(s->key + *(const int32_t *)a * s->size,
+		      s->key + *(const int32_t *)b * s->size, (size_t)s->size);
+}
+
+/* The groups of one piece, and their origins one after the other. */
+static void sort_piece(struct bfb_taker *k, struct bfb_keys *s, int n, const uint8_t *due,
+		       int32_t *origins)
+{
+	int32_t at = 0;
+
+	memset(s->slot, 0, ((size_t)s->mask + 1) * sizeof(*s->slot));
+	s->n = 0;
+	for (int u = 0; u < n; u++) {
+		s->group[u] = u == k->node ? -1 : find_group(s, due, u);
+		if (u != k->node) {
+			s->count[s->group[u]]++;
+		}
+	}
+	qsort_r(s->order, (size_t)s->n, sizeof(*s->order), by_key, s);
+	for (int i = 0; i < s->n; i++) {
+		s->place[s->order[i]] = at;
+		at += s->count[s->order[i]];
+	}
+	for (int u = 0; u < n; u++) {
+		if (u != k->node) {
+			origins[s->place[s->group[u]]++] = u;
+		}
+	}
+}
+
+/* Takes over the groups of a piece. */
+static void add_groups(struct bfb_taker *k, struct bfb_keys *s, int piece)
+{
+	for (int i = 0; i < s->n; i++) {
+		const uint8_t *key = s->key + s->order[i] * s->size;
+
+		for (int b = 0; b < s->size; b++) {
+			vec_push(&s->keys, key[b]);
+		}
+		vec_push(&k->groups, ((struct bfb_taker_group){ piece, s->count[s->order[i]] }));
+	}
+}
+
+/* The slots of a group of this key. */
+static void add_slots(struct bfb_taker *k, int group, const uint8_t *key, size_t *cap)
 {
 	struct bfb_program *b = &k->b;
-	struct bfb_group *g = &b->groups[b->n_groups];
+	struct bfb_group *g = &b->groups[group];
 
 	*g = (struct bfb_group){ .first = b->n_use };
-	k->piece[b->n_groups] = x->piece;
-	k->count[b->n_groups++] = 0;
 	vec_grow((void **)&b->use, cap, (size_t)b->n_use + (size_t)b->n_links, sizeof(*b->use));
 	for (int w = 0; w < k->n_links; w++) {
-		for (int step = x->key[1 + w]; step <= x->key[0]; step++) {
+		for (int step = key[1 + w]; step <= key[0]; step++) {
 			int slot = (step - 1) * k->n_links + w;
 
 			b->use[b->n_use++] = slot;
 			if (k->sets) {
-				k->sets[b->n_groups - 1] |= UINT64_C(1) << slot;
+				k->sets[group] |= UINT64_C(1) << slot;
 			}
 		}
 	}
 	g->n = b->n_use - g->first;
-}
-
-static void group_items(struct bfb_taker *k, const struct bfb_taker_items *s)
-{
-	const struct bfb_taker_item *before = NULL;
-	size_t cap = 0;
-
-	for (int i = 0; i < s->n; i++) {
-		const struct bfb_taker_item *x = item_at(s, i);
-
-		if (!before || before->piece != x->piece ||
-		    memcmp(before->key, x->key, (size_t)s->key) != 0) {
-			add_group(k, x, &cap);
-		}
-		k->count[k->b.n_groups - 1]++;
-		k->origins[i] = x->origin;
-		before = x;
-	}
 }
 
 int64_t bfb_late_unit(const struct topo *t)
@@ -157,37 +207,36 @@ static int load_links(struct bfb_taker *k, const struct topo *t, int steps, stru
 int bfb_taker_init(struct bfb_taker *k, const struct topo *t, const struct topo_group *g,
 		   const struct bfb_pieces *p, int node, struct bfb_level *level, struct err *err)
 {
-	struct bfb_taker_items s = { 0 };
-	size_t items = (size_t)(p->n - 1) * (size_t)p->count;
+	struct bfb_keys s = { 0 };
+	size_t dues = (size_t)p->sources * (size_t)p->n, use = 0;
 	int rc;
 
 	*k = (struct bfb_taker){ .node = node, .level = level };
 	if ((rc = load_links(k, t, p->steps, err))) {
 		return rc;
 	}
-	s.key = k->n_links + 1;
-	s.size = (sizeof(struct bfb_taker_item) + (size_t)s.key + 3) / 4 * 4;
-	s.v = x_alloc(items * s.size + 1, 1);
-	k->b.groups = x_alloc(items + 1, sizeof(*k->b.groups));
-	arrays_add(&k->arrays, k->piece, items);
-	arrays_add(&k->arrays, k->count, items);
-	arrays_add(&k->arrays, k->origins, items);
+	keys_init(&s, k, t, g, p);
+	arrays_add(&k->arrays, k->origins, (size_t)(p->n - 1) * (size_t)p->count);
+	for (int piece = 0; piece < p->count; piece++) {
+		sort_piece(k, &s, p->n, p->due + (size_t)piece * dues,
+			   k->origins + piece * (p->n - 1));
+		add_groups(k, &s, piece);
+	}
+	k->b.n_groups = (int)k->groups.n;
+	k->b.groups = x_alloc(k->groups.n + 1, sizeof(*k->b.groups));
 	if (k->b.n_links <= BFB_LEVEL_MAX_LINKS) {
-		arrays_add(&k->arrays, k->sets, items);
+		arrays_add(&k->arrays, k->sets, k->groups.n);
 	}
-	for (int origin = 0; origin < p->n; origin++) {
-		if (origin != node) {
-			load_items(k, t, g, p, origin, &s);
-		}
+	for (int i = 0; i < k->b.n_groups; i++) {
+		add_slots(k, i, s.keys.v + i * s.size, &use);
 	}
-	qsort_r(s.v, (size_t)s.n, s.size, compare, &s);
-	group_items(k, &s);
-	free(s.v);
+	keys_fini(&s);
 	return 0;
 }
 
 void bfb_taker_fini(struct bfb_taker *k)
 {
+	vec_fini(&k->groups);
 	free(k->b.groups);
 	free(k->b.use);
 	arrays_fini(&k->arrays);
@@ -213,7 +262,7 @@ static void fill_row(const struct bfb_taker *k, int steps, int pieces, const boo
 		for (int i = 0; i < b->groups[g].n && inside && !k->sets; i++) {
 			inside = cut[b->use[b->groups[g].first + i]];
 		}
-		row[steps + k->piece[g]] += inside ? k->count[g] : 0;
+		row[steps + k->groups.v[g].piece] += inside ? k->groups.v[g].count : 0;
 	}
 }
 
@@ -249,7 +298,7 @@ int bfb_taker_fit(struct bfb_taker *k, int steps, int pieces, const int64_t *siz
 	*fits = false;
 	k->asked = 0;
 	for (int g = 0; g < b->n_groups; g++) {
-		b->groups[g].items = k->count[g] * sizes[k->piece[g]];
+		b->groups[g].items = k->groups.v[g].count * sizes[k->groups.v[g].piece];
 		k->asked += b->groups[g].items > 0 ? (k->sets ? 1 : b->groups[g].n) : 0;
 		all += b->groups[g].items;
 	}
