@@ -60,6 +60,7 @@ static int make_reduction(const struct optree_params *p, enum coll_kind kind,
 	struct optree_params half = *p;
 	int rc;
 
+	half.both_halves = kind == COLL_ALLREDUCE;
 	if (kind == COLL_ALLREDUCE && p->max_lights) {
 		half.max_lights = p->max_lights / 2 + !(p->max_lights / 2);
 	}

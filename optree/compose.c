@@ -182,7 +182,7 @@ static int compose_build(const struct optree_params *p, const struct compose_sha
 	weave_init(&w, p, shape);
 	optree_sym_init(out, COLL_ALLGATHER, &ring);
 	out->units = shape->units;
-	out->keep = p->overlap ? worth_keeping(p) : 0;
+	out->keep = part_keeps_light(p) ? worth_keeping(p) : 0;
 	for (int j = 0; j < shape->levels; j++) {
 		weave_level(&w, &shape->level[j]);
 		ends[j] = w.round;
@@ -240,7 +240,11 @@ int64_t compose_times(const struct optree_params *p, const struct optree_sym *s)
 {
 	int64_t ns = compose_time_ns(p, s);
 
-	return p->overlap && ns >= 0 ? overlap_time_ns(p, s, COLL_ALLGATHER, NULL) : ns;
+	if (!p->overlap || ns < 0) {
+		return ns;
+	}
+	return p->both_halves ? (overlap_time_ns(p, s, COLL_ALLREDUCE, NULL) + 1) / 2
+			      : overlap_time_ns(p, s, COLL_ALLGATHER, NULL);
 }
 
 /* ---- the search ---- */
@@ -421,7 +425,7 @@ static void search_init(struct level_search *s, const struct optree_params *p, i
 	size_t n = (size_t)p->n + 1;
 	double cw = x->one_direction ? (double)x->cw / x->units : 1;
 	double part[2] = { cw, x->one_direction && !p->line ? 1 - cw : 1 };
-	int64_t retune = p->overlap ? p->alpha_ns - p->convert_ns : 0;
+	int64_t retune = part_keeps_light(p) ? p->alpha_ns - p->convert_ns : 0;
 
 	*s = (struct level_search){
 		.p = p, .reach = reach, .one_direction = x->one_direction,
@@ -533,7 +537,7 @@ static int try_banks(struct winner *win, const struct compose_shape *x, struct e
 {
 	int rc = try_shape(win, x, err);
 
-	for (int banks = 2; win->p->overlap && banks <= x->levels && !rc; banks++) {
+	for (int banks = 2; part_keeps_light(win->p) && banks <= x->levels && !rc; banks++) {
 		struct compose_shape y = *x;
 
 		divide(win->p, banks, &y);
@@ -602,7 +606,7 @@ static int search_directions(struct winner *win, int reach, struct err *err)
 	if (!p->line && cw && ccw) {
 		rc = search_shape(win, &both, reach, false, err);
 	}
-	if (!rc && !p->line && cw && ccw && !p->overlap) {
+	if (!rc && !p->line && cw && ccw && !part_keeps_light(p)) {
 		rc = search_shape(win, &both, reach, true, err);
 	}
 	if (!rc && (p->line || cw != ccw)) {
@@ -628,7 +632,7 @@ static int best_levels(const struct optree_params *p, int reach, struct compose_
 		rc = search_directions(&win, reach, err);
 	}
 	if (!rc && win.ns >= 0 && !p->line && tree_width(p, RWA_CW) == tree_width(p, RWA_CCW)) {
-		rc = spread_trees(p, reach, &win.ns, take_faster, &win, err);
+		rc = spread_trees(p, reach, &win.ns, out, take_faster, &win, err);
 	}
 	if (!rc && win.ns < 0) {
 		rc = err_set(err, WEFT_ELIMIT, "no sequence of levels lasts "
@@ -643,13 +647,13 @@ static int best_levels(const struct optree_params *p, int reach, struct compose_
 int compose_overlapped(const struct optree_params *p, int reach, compose_fn *best,
 		       struct compose_shape *shape, struct optree_sym *out, struct err *err)
 {
-	struct optree_params plain = *p;
+	struct optree_params shared = *p;
 	struct compose_shape other;
 	struct optree_sym s;
 	int rc = best(p, reach, shape, out, err);
 
-	plain.overlap = false;
-	if (rc || !p->overlap || best(&plain, reach, &other, &s, &(struct err){ 0 })) {
+	shared.shared = true;
+	if (rc || !p->overlap || best(&shared, reach, &other, &s, &(struct err){ 0 })) {
 		return rc;
 	}
 	if (compose_times(p, &s) >= 0 && compose_times(p, &s) < compose_times(p, out)) {

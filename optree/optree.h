@@ -47,6 +47,9 @@ struct optree_params {
 	 * COLL_MAX_LIGHTS, what a schedule holds); 0: as fast as can be. */
 	int64_t max_lights;
 	int64_t max_steps;	/* of a broadcast's stream; 0: as many as a schedule has */
+	/* Set inside the room: an all-gather is as fast as half of its all-reduce; with overlap,
+	 * lengths share channels, and no light is kept for that. */
+	bool both_halves, shared;
 	const struct rwa_loss *loss;	/* NULL: no budget */
 	/* The light that the plan may use, when it is not all of it: fibres
 	 * of unequal sizes, fibres in one direction only, or what other jobs

@@ -33,6 +33,9 @@ struct rwa_ring tree_ring(const struct optree_params *p);
  * direction dir. 1..ring_nodes-1. O(1). */
 int optree_links(const struct optree_params *p, int src, int dst, int dir);
 
+/* Light that the next step needs is kept: with overlap, where lengths share no channels. */
+bool part_keeps_light(const struct optree_params *p);
+
 /* Colours that the parameters allow in a direction. */
 int64_t tree_width(const struct optree_params *p, int dir);
 
@@ -139,6 +142,7 @@ struct optree_sym {
 	int32_t w[2];		/* colours of each direction */
 	int units;		/* hops carry whole units of an item */
 	bool overlap;		/* light is kept where it can be; lengths share no channel */
+	double step;		/* items' times that a step takes beside its data */
 	double keep;		/* items' times that a round may lose to need
 				 * no retuning; 0: overlap is not asked for */
 	int chunks;		/* P */
@@ -173,11 +177,11 @@ int optree_sym_classes_of(const struct optree_sym *s, int len);
 int optree_sym_band_class(const struct optree_sym *s, const struct sym_band *b, int start);
 
 /*
- * Lets lightpaths of different lengths share channels in the rounds of a ring, of one step each,
- * that take less time so: widths and bands are replaced. Before items are cut into
- * chunks. Nothing is tried where the moves of a round are many.
+ * Lets lightpaths of different lengths share channels in the rounds of a ring
+ * that take less time so, in one step each: widths and bands are replaced. Before items are
+ * cut into chunks; plain: the same, cut. Nothing is tried where the moves of a round are many.
  */
-bool optree_sym_share(struct optree_sym *s);
+bool optree_sym_share(struct optree_sym *s, const struct optree_sym *plain);
 
 /* Fibre and channel of a colour. */
 void optree_sym_colour(const struct optree_sym *s, int dir, int32_t colour,
@@ -340,8 +344,8 @@ int compose_best(const struct optree_params *p, int reach, struct compose_shape 
 typedef int compose_fn(const struct optree_params *p, int reach, struct compose_shape *shape,
 		       struct optree_sym *out, struct err *err);
 
-/* The best; with overlap that, or the best without, whichever takes less time with it: light that
- * lengths share is not kept from round to round, but carries more. */
+/* The best; with overlap that, or the best whose lengths share channels: such light
+ * is not kept from round to round, but carries more. */
 int compose_overlapped(const struct optree_params *p, int reach, compose_fn *best,
 		       struct compose_shape *shape, struct optree_sym *out, struct err *err);
 

@@ -12,6 +12,11 @@ int optree_links(const struct optree_params *p, int src, int dst, int dir)
 	return links > 0 ? links : links + n;
 }
 
+bool part_keeps_light(const struct optree_params *p)
+{
+	return p->overlap && !p->shared;
+}
+
 int64_t tree_width(const struct optree_params *p, int dir)
 {
 	int64_t sum = 0;

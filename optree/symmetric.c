@@ -28,7 +28,8 @@ void optree_sym_init(struct optree_sym *s, enum coll_kind kind, const struct rwa
 void optree_sym_place(struct optree_sym *s, const struct optree_params *p)
 {
 	s->line = p->line;
-	s->overlap = p->overlap;
+	s->overlap = part_keeps_light(p);
+	s->step = (double)p->alpha_ns * (double)p->channel_bps / ((double)p->shard_bytes * 8e9);
 	for (int dir = 0; dir < 2; dir++) {
 		s->w[dir] = (int32_t)tree_width(p, dir);
 	}
@@ -506,6 +507,12 @@ static void *copy_of(const void *v, size_t bytes)
 	return bytes ? memcpy(copy, v, bytes) : copy;
 }
 
+/* How long it takes, in items' times. */
+static double items_of(const struct optree_sym *s)
+{
+	return (double)s->chunk_times / s->chunks + (double)s->steps * s->step;
+}
+
 /* The same with channels shared by unlike lengths, where that is faster. */
 static void finish_light(struct optree_sym *s, bool cut, int max_chunks)
 {
@@ -516,10 +523,9 @@ static void finish_light(struct optree_sym *s, bool cut, int max_chunks)
 	shared.rounds.v = copy_of(s->rounds.v, s->rounds.n * sizeof(*s->rounds.v));
 	shared.bands.cap = s->bands.n;
 	time_moves(s, s->units, choose_chunks(s, cut, max_chunks));
-	if (!s->line && !s->overlap && optree_sym_share(&shared)) {
+	if (!s->line && !s->overlap && optree_sym_share(&shared, s)) {
 		time_moves(&shared, s->units, choose_chunks(&shared, cut, max_chunks));
-		if ((__int128)shared.chunk_times * s->chunks <
-		    (__int128)s->chunk_times * shared.chunks) {
+		if (items_of(&shared) < items_of(s)) {
 			struct optree_sym plain = *s;
 
 			*s = shared;

@@ -149,7 +149,7 @@ static bool tiling_init(struct tiling *t, const struct optree_sym *s, const stru
 	t->taken = t->left + r->n_moves;
 	t->from = t->taken + r->n_moves;
 	t->used = t->from + cap + 1;
-	return t->n > 1 && t->n * (int64_t)t->n * (int64_t)cap <= WORK;
+	return t->n * (int64_t)t->n * (int64_t)cap <= WORK;
 }
 
 static void tiling_fini(struct tiling *t)
@@ -209,12 +209,32 @@ static bool pack_within(struct tiling *t, double time, int32_t first, int64_t ro
 	return load <= room && pack(t, first, room);
 }
 
+/* Rounds of several steps become one, where that takes less than `time` units: the moves of
+ * both directions fit at once as tiles. */
+static bool join_steps(struct optree_sym *s, const struct sym_round *r, double time)
+{
+	struct tiling t[2];
+	bool fit = true;
+
+	for (int dir = 0; dir < 2; dir++) {
+		fit = tiling_init(&t[dir], s, r, dir, r->room[dir]) && fit &&
+		      pack_within(&t[dir], time, r->from[dir], r->room[dir]);
+	}
+	for (int dir = 0; dir < 2; dir++) {
+		if (fit && t[dir].n > 0) {
+			take_bands(&t[dir], s);
+		}
+		tiling_fini(&t[dir]);
+	}
+	return fit;
+}
+
 static bool share_step(struct optree_sym *s, const struct sym_round *r, int dir)
 {
 	struct tiling t;
 	int64_t room = r->room[dir];
 	double low = 0, high;
-	bool better = false, may = tiling_init(&t, s, r, dir, room);
+	bool better = false, may = tiling_init(&t, s, r, dir, room) && t.n > 1;
 
 	for (int32_t k = 0; k < t.n; k++) {
 		const struct sym_move *m = &t.m[t.order[k]];
@@ -256,12 +276,20 @@ static void drop_bands(struct optree_sym *s)
 	free(all);
 }
 
-bool optree_sym_share(struct optree_sym *s)
+bool optree_sym_share(struct optree_sym *s, const struct optree_sym *plain)
 {
 	bool better = false;
 
 	for (size_t i = 0; i < s->rounds.n; i++) {
-		const struct sym_round *r = &s->rounds.v[i];
+		struct sym_round *r = &s->rounds.v[i];
+		double items = (double)plain->rounds.v[i].chunk_times / plain->chunks +
+			       (r->slots - 1) * s->step;
+
+		if (r->slots > 1 && join_steps(s, r, items * s->units)) {
+			s->steps -= r->slots - 1;
+			r->slots = 1;
+			better = true;
+		}
 
 		for (int dir = 0; dir < 2 && r->slots == 1; dir++) {
 			better = share_step(s, r, dir) || better;

@@ -45,16 +45,31 @@ void spread_fini(struct spread *s);
 void spread_round(struct spread *s, const struct spread_left *later,
 		  const struct spread_price *price, struct spread_left *out);
 
+/* Owns *s, with its light; shape names its rounds as levels. */
+typedef int spread_take(void *data, const struct compose_shape *shape, struct optree_sym *s,
+			struct err *err);
+
 /*
  * All-gathers in which every item spreads by such a tree, or one half of it by the
  * tree's mirror: for each number of rounds that may be faster than *limit_ns
  * (which take() may lower), at several prices of the first rounds' links and of
- * nodes. take() owns *s, with its light; shape names its rounds as levels. Whole rings
- * with equal directions. The work is bounded by a count. Errors of take().
+ * nodes. Then spread_rounds() of the fastest, which take() puts into *plan, unless that fills
+ * its channels. Whole rings with equal directions. The work is bounded by a count. Errors of
+ * take().
  */
 int spread_trees(const struct optree_params *p, int reach, const int64_t *limit_ns,
-		 int (*take)(void *data, const struct compose_shape *shape,
-			     struct optree_sym *s, struct err *err),
-		 void *data, struct err *err);
+		 const struct optree_sym *plan, spread_take *take, void *data, struct err *err);
+
+/*
+ * The plan with other nodes reached in its rounds, each from the nearest that hold the item then:
+ * the fastest of a search. As spread_trees().
+ */
+int spread_rounds(const struct optree_params *p, int reach, const struct optree_sym *plan,
+		  spread_take *take, void *data, struct err *err);
+
+/* An all-gather of these hops in so many rounds, with its light. *out: optree_sym_fini() on
+ * success. Errors as optree_sym_light(). */
+int spread_light(const struct optree_params *p, struct compose_records *rec, int rounds,
+		 struct optree_sym *out, struct err *err);
 
 #endif

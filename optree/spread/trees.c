@@ -8,6 +8,7 @@
  * nodes make trees with fewer and shorter far lightpaths; which of them has the
  * least time in whole channels is tried out.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #define ROUNDS OPTREE_MAX_DEPTH
 /* Entries of tables that are filled for one ring. */
 #define WORK ((int64_t)1 << 20)
+#define CLOSE 1.002	/* to what channels full of light take */
 
 /* In eighths: of the first round's links, of the second's, and what a node
  * reached costs in links. */
@@ -155,27 +157,36 @@ static void fill(struct trees *t, int round, int at, int sign, int gap)
 	fill(t, round + 1, at + sign * ((sides + 1) / 2), sign, rest);
 }
 
-/* The tables' tree as a plan. *out is initialised. */
-static int build(struct trees *t, struct optree_sym *out, struct err *err)
+int spread_light(const struct optree_params *p, struct compose_records *rec, int rounds,
+		 struct optree_sym *out, struct err *err)
 {
-	struct rwa_ring ring = { t->p->n, t->p->fibres, t->p->channels };
+	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 	int ends[ROUNDS + 1], rc;
 
 	optree_sym_init(out, COLL_ALLGATHER, &ring);
+	for (int r = 0; r < rounds; r++) {
+		ends[r] = r + 1;
+	}
+	compose_gather(rec, ends, out);
+	optree_sym_place(out, p);
+	rc = optree_sym_light(out, compose_max_chunks(p), err);
+	if (rc) {
+		optree_sym_fini(out);
+	}
+	return rc;
+}
+
+/* The tables' tree as a plan. *out is initialised. */
+static int build(struct trees *t, struct optree_sym *out, struct err *err)
+{
 	t->rec.n = 0;
 	t->shape = (struct compose_shape){ .levels = t->rounds, .units = 2,
 					       .uneven = true };
-	for (int r = 0; r < t->rounds; r++) {
-		ends[r] = r + 1;
-	}
 	fill(t, 0, 0, 1, t->p->n - 1);
-	compose_gather(&t->rec, ends, out);
-	optree_sym_place(out, t->p);
 	for (int r = 0; r < t->rounds; r++) {
 		t->shape.level[r].stride = r + 1 < t->rounds ? t->shape.level[r + 1].gap : 1;
 	}
-	rc = optree_sym_light(out, compose_max_chunks(t->p), err);
-	return rc;
+	return spread_light(t->p, &t->rec, t->rounds, out, err);
 }
 
 /* ---- the search ---- */
@@ -191,9 +202,7 @@ static double min_ns(const struct trees *t, int64_t links)
 	       (double)links / SPREAD_LINK * (double)p->shard_bytes * 8e9 / rate;
 }
 
-static int try_tree(struct trees *t, int (*take)(void *, const struct compose_shape *,
-						 struct optree_sym *, struct err *),
-		    void *data, struct err *err)
+static int try_tree(struct trees *t, spread_take *take, void *data, struct err *err)
 {
 	struct optree_sym s;
 	int rc = build(t, &s, err);
@@ -201,39 +210,50 @@ static int try_tree(struct trees *t, int (*take)(void *, const struct compose_sh
 	if (rc == 0) {
 		return take(data, &t->shape, &s, err);
 	}
-	optree_sym_fini(&s);
 	return rc == WEFT_ELIMIT ? 0 : rc;
 }
 
+/* The tables' trees at all prices. */
+static int try_prices(struct trees *t, spread_take *take, void *data, struct err *err)
+{
+	size_t prices = COUNT(first_price) * COUNT(second_price) * COUNT(node_price);
+	int rc = 0;
+
+	for (size_t k = 0; rc == 0 && k < prices && t->work < WORK; k++) {
+		size_t j = k / COUNT(first_price);
+
+		set_tables(t, first_price[k % COUNT(first_price)],
+			   second_price[j % COUNT(second_price)],
+			   node_price[j / COUNT(second_price)]);
+		t->halves = true;
+		rc = try_tree(t, take, data, err);
+		t->halves = false;
+		if (rc == 0) {
+			rc = try_tree(t, take, data, err);
+		}
+	}
+	return rc;
+}
+
 int spread_trees(const struct optree_params *p, int reach, const int64_t *limit_ns,
-		 int (*take)(void *data, const struct compose_shape *shape,
-			     struct optree_sym *s, struct err *err),
-		 void *data, struct err *err)
+		 const struct optree_sym *plan, spread_take *take, void *data, struct err *err)
 {
 	struct trees t = { 0 };
-	size_t prices = COUNT(first_price) * COUNT(second_price) * COUNT(node_price);
+	double least = INFINITY;
 	int rc = 0;
 
 	trees_init(&t, p, reach);
 	for (t.rounds = 1; rc == 0 && t.rounds <= ROUNDS; t.rounds++) {
-		set_tables(&t, 8, 8, 0);
-		if (min_ns(&t, t.gap[0][p->n - 1]) >= (double)*limit_ns) {
-			continue;
-		}
-		for (size_t k = 0; rc == 0 && k < prices && t.work < WORK; k++) {
-			size_t j = k / COUNT(first_price);
+		double ns;
 
-			set_tables(&t, first_price[k % COUNT(first_price)],
-				   second_price[j % COUNT(second_price)],
-				   node_price[j / COUNT(second_price)]);
-			t.halves = true;
-			rc = try_tree(&t, take, data, err);
-			t.halves = false;
-			if (rc == 0) {
-				rc = try_tree(&t, take, data, err);
-			}
+		set_tables(&t, 8, 8, 0);
+		ns = min_ns(&t, t.gap[0][p->n - 1]);
+		least = fmin(least, ns);
+		if (ns < (double)*limit_ns) {
+			rc = try_prices(&t, take, data, err);
 		}
 	}
 	trees_fini(&t);
-	return rc;
+	return rc || (double)*limit_ns < least * CLOSE ? rc
+		     : spread_rounds(p, reach, plan, take, data, err);
 }
