@@ -516,18 +516,23 @@ static int take_error(struct polatis *p, const char *reply, int *code,
 	return rc;
 }
 
-static void on_more_errors(struct polatis *p, char *reply)
+/* Whether the error queue is empty; else more is asked for, unless the reply is wrong. */
+static bool no_more_errors(struct polatis *p, char *reply,
+			   void (*again)(struct polatis *p, char *reply))
 {
 	char text[DRV_TEXT_MAX];
 	struct err err = { 0 };
-	int code;
+	int code, rc = take_error(p, reply, &code, text, sizeof(text), &err);
 
-	if (take_error(p, reply, &code, text, sizeof(text), &err)) {
-		return;
+	if (rc == 0 && code) {
+		ask(p, again, ":syst:err?");
 	}
-	if (code) {
-		ask(p, on_more_errors, ":syst:err?");
-	} else {
+	return rc == 0 && !code;
+}
+
+static void on_more_errors(struct polatis *p, char *reply)
+{
+	if (no_more_errors(p, reply, on_more_errors)) {
 		uv_timer_start(&p->h.timer, on_settled, (uint64_t)p->settle_ms, 0);
 	}
 }
@@ -671,16 +676,7 @@ static void begin_changes(struct polatis *p)
 /* Errors of the past, or of another session, must not be taken for ours. */
 static void on_stale_error(struct polatis *p, char *reply)
 {
-	char text[DRV_TEXT_MAX];
-	struct err err = { 0 };
-	int code;
-
-	if (take_error(p, reply, &code, text, sizeof(text), &err)) {
-		return;
-	}
-	if (code) {
-		ask(p, on_stale_error, ":syst:err?");
-	} else {
+	if (no_more_errors(p, reply, on_stale_error)) {
 		begin_changes(p);
 	}
 }
