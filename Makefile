@@ -133,6 +133,7 @@ DIR_small := controller/small
 PARTS_emulators := core tl1 scpi restconf sonic robot mrr
 PARTS_cli := core schedules fabric lab
 PARTS_optree := baselines broadcast grouped spread
+PARTS_mesh := shared
 PARTS_apply := phases
 PARTS_base := number
 PARTS_topology := families symmetry picture
@@ -221,7 +222,7 @@ FILES_lp := $(wildcard lib/lp/*.c collective/cost/*.c collective/bfb/late.c coll
 	controller/plan/switches/switch_assignment.c
 FILES_rings := $(wildcard optree/*.c optree/*/*.c rwa/ring/*.c)
 FILES_flow := $(wildcard collective/flow/*.c)
-FILES_trunks := $(wildcard rwa/mesh/*.c controller/plan/switches/trunk*.c)
+FILES_trunks := $(wildcard rwa/mesh/*.c rwa/mesh/*/*.c controller/plan/switches/trunk*.c)
 FILES_finder := $(wildcard collective/finder/*.c) \
 	$(filter-out %/value.c %/groups.c %/server.c,$(wildcard collective/workload/*.c))
 FILES_schedules := $(wildcard controller/cli/schedules/*.c)
