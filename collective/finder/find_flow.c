@@ -291,15 +291,11 @@ static int by_congestion(const void *a, const void *b)
 int finder_solve(const struct coll_flow_query *q, struct coll_flow_point *p, struct err *err)
 {
 	struct topo *t = NULL;
-	struct mcf *flow = NULL;
-	int rc;
+	int rc = topo_parse(p->expr, &t, NULL, err);
 
-	if ((rc = topo_parse(p->expr, &t, NULL, err)) || (rc = mcf_new(t, true, &flow, err))) {
-		goto out;
+	if (rc == 0) {
+		rc = mcf_rate(t, NULL, &q->flow, &p->flow, err);
 	}
-	rc = mcf_run(flow, &q->flow, &p->flow, err);
-out:
-	mcf_free(flow);
 	topo_free(t);
 	return rc;
 }

@@ -653,20 +653,6 @@ static int make_schedule(const struct stepped *st, int chunks, struct coll_sched
 
 /* ---- the number of steps ---- */
 
-/* The best flow of any number of steps. */
-static int solve_flow(const struct topo *t, const struct flow_demands *demands,
-		      const struct mcf_options *opt, struct mcf_result *res, struct err *err)
-{
-	struct mcf *p = NULL;
-	int rc = mcf_new_demands(t, true, demands, &p, err);
-
-	if (rc == 0) {
-		rc = mcf_run(p, opt, res, err);
-	}
-	mcf_free(p);
-	return rc;
-}
-
 static int stopped(const struct mcf_options *opt, struct err *err)
 {
 	if (opt->cancel && *opt->cancel) {
@@ -729,7 +715,7 @@ int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt, struct 
 			       "ranks");
 	}
 	flow.deadline = flow_share(&flow.deadline, MCF_STEPS_FLOW_TIME);
-	rc = solve_flow(t, opt->demands, &flow, &mine.flow, err);
+	rc = mcf_rate(t, opt->demands, &flow, &mine.flow, err);
 	if (rc == 0 &&
 	    (rc = flow_net_from(t, NULL, &st.net, err)) == 0 &&
 	    (rc = find_symmetry(&st, err)) == 0 &&

@@ -155,6 +155,19 @@ void mcf_set_gap(struct mcf *p, struct mcf_result *res);
 /* Level and prices from loads and multipliers. */
 void flow_price(struct mcf *p);
 
+/* ---- the loads of a flow that is not kept, shortest_path_tree.c ---- */
+
+/* Flows of blocks of sources that are means of trees, of which the loads are in p, at first none.
+ * p is borrowed, its trees stay as they are. Memory: 4 n bytes a source. */
+struct flow_means;
+
+struct flow_means *flow_means_new(struct mcf *p);
+void flow_means_free(struct flow_means *f);
+/* One pass over all blocks: prices (the first time those that are there), trees that are nearly the
+ * cheapest at these, and a part of the way to them. Returns what all demands cost on the trees, at
+ * prices that sum up to 1: about what the prices prove. O(sources (n + m)). */
+double flow_means_pass(struct flow_means *f);
+
 /* Arcs off the tree that some sources may use: by source number. */
 struct flow_detours {
 	int n;

@@ -1,9 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trees of cheapest paths, kept from pass to pass. */
+/*
+ * Trees of cheapest paths, kept from pass to pass; and flows that are means of such trees.
+ *
+ * Where only the congestion is asked for, a flow need not be known arc by arc. Conditional
+ * gradients (Frank and Wolfe 1956) move the flows of a block of sources (Lacoste-Julien et al.
+ * 2013) to their trees of cheapest paths, all by the same part of the way: so the loads of a block
+ * are a mean of the loads of trees, and are all that is kept. A tree takes one sweep, along arcs
+ * from earlier to later nodes in the order of distances in the source's tree before: nearly the
+ * cheapest, which is enough to move to. What is proven is proven by trees that are.
+ */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collective/flow/private.h"
+#include "lib/base/alloc.h"
+
+/* Blocks of sources, with prices of their own in a pass: with fewer there are more passes. */
+#define BLOCKS 128
+/* Of distances, which are sorted by them. */
+#define BUCKETS 2048
 
 int flow_tree_init(struct mcf *p, int s)
 {
@@ -141,4 +157,189 @@ void flow_tree_route(struct mcf *p, int s)
 			below[net->src[a]] += below[v];
 		}
 	}
+}
+
+/* ---- means of trees ---- */
+
+struct flow_means {
+	struct mcf *p;
+	int32_t *order;		/* n_sources x n: nodes by distance, what is not reached last */
+	int32_t *src, *class;	/* of the arcs into nodes, as in_arcs of the net */
+	float *price;		/* of these arcs */
+	double *load;		/* BLOCKS x classes */
+	int passes;		/* nodes are sorted in every second one, which is enough */
+
+	/* scratch of a block, of a source */
+	double *tree_load;	/* a class */
+	float *label;		/* n: distances */
+	int32_t *into;		/* by place in the order: arc of the tree, as above, or -1 */
+	double *below;		/* n: what comes to a node */
+	int32_t *bucket;	/* by place in the order */
+	int32_t *sorted;	/* n */
+	struct arrays arrays;
+};
+
+struct flow_means *flow_means_new(struct mcf *p)
+{
+	struct flow_means *f = x_new(1, sizeof(*f));
+	size_t n = (size_t)p->net.n, m = (size_t)p->net.m + 1, all = n * (size_t)p->n_sources;
+	size_t k = (size_t)p->orbits.n_classes + 1;
+
+	f->p = p;
+	arrays_add(&f->arrays, f->order, all);
+	arrays_add(&f->arrays, f->src, m);
+	arrays_add(&f->arrays, f->class, m);
+	arrays_add(&f->arrays, f->price, m);
+	arrays_add(&f->arrays, f->load, BLOCKS * k);
+	arrays_add(&f->arrays, f->tree_load, k);
+	arrays_add(&f->arrays, f->label, n);
+	arrays_add(&f->arrays, f->into, n);
+	arrays_add(&f->arrays, f->below, n);
+	arrays_add(&f->arrays, f->bucket, n);
+	arrays_add(&f->arrays, f->sorted, n);
+	memcpy(f->order, p->order, all * sizeof(*f->order));
+	for (int i = 0; i < p->net.m; i++) {
+		f->src[i] = p->net.src[p->net.in_arcs[i]];
+		f->class[i] = p->orbits.arc_class[p->net.in_arcs[i]];
+	}
+	memset(p->load, 0, k * sizeof(*p->load));
+	return f;
+}
+
+void flow_means_free(struct flow_means *f)
+{
+	arrays_fini(&f->arrays);
+	free(f);
+}
+
+/* Labels, and the arcs of the tree that a sweep along the order finds. */
+static void sweep(struct flow_means *f, const int32_t *order)
+{
+	const int32_t *first = f->p->net.in_first, *src = f->src;
+	const float *price = f->price;
+	float *label = f->label;
+	int n = f->p->net.n;
+
+	for (int v = 0; v < n; v++) {
+		label[v] = HUGE_VALF;
+	}
+	label[order[0]] = 0;
+	for (int i = 1; i < n; i++) {
+		int v = order[i], into = -1;
+		float best = HUGE_VALF;
+
+		for (int j = first[v]; j < first[v + 1]; j++) {
+			float at = label[src[j]] + price[j];
+
+			into = at < best ? j : into;
+			best = at < best ? at : best;
+		}
+		label[v] = best;
+		f->into[i] = into;
+	}
+}
+
+/* Sends the demands along the tree. */
+static void load_tree(struct flow_means *f, const int32_t *order, const double *demand,
+		      double weight)
+{
+	const int32_t *into = f->into, *src = f->src, *class = f->class;
+	double *below = f->below, *load = f->tree_load;
+
+	memcpy(below, demand, (size_t)f->p->net.n * sizeof(*below));
+	for (int i = f->p->net.n - 1; i > 0; i--) {
+		int j = into[i];
+
+		if (j >= 0) {
+			double by = below[order[i]];
+
+			below[src[j]] += by;
+			load[class[j]] += weight * by;
+		}
+	}
+}
+
+/* Puts nodes into the order of their labels: those of a bucket stay as they are, so that every
+ * node is behind its parent. */
+static void sort_nodes(struct flow_means *f, int32_t *order)
+{
+	int32_t start[BUCKETS + 2] = { 0 }, *bucket = f->bucket;
+	int n = f->p->net.n;
+	float most = 0, scale;
+
+	for (int i = 1; i < n; i++) {
+		float at = f->label[order[i]];
+
+		most = f->into[i] >= 0 && at > most ? at : most;
+	}
+	scale = most > 0 ? (BUCKETS - 1) / most : 0;
+	for (int i = 0; i < n; i++) {
+		bucket[i] = i == 0 ? 0 : f->into[i] < 0 ? BUCKETS
+						     : (int)(f->label[order[i]] * scale);
+		start[bucket[i] + 1]++;
+	}
+	for (int b = 0; b < BUCKETS; b++) {
+		start[b + 1] += start[b];
+	}
+	for (int i = 0; i < n; i++) {
+		f->sorted[start[bucket[i]]++] = order[i];
+	}
+	memcpy(order, f->sorted, (size_t)n * sizeof(*order));
+}
+
+/* Moves the loads of a block to those of its trees as far as pays, the first time all the way;
+ * returns what the trees cost. */
+static double move_block(struct flow_means *f, double *load)
+{
+	struct mcf *p = f->p;
+	double cost = 0, gain = 0, curve = 0, part = 1;
+
+	for (int k = 0; k < p->orbits.n_classes; k++) {
+		double by = f->tree_load[k] - load[k];
+
+		cost += f->tree_load[k] * p->price[k];
+		gain -= by * p->price[k];
+		curve += by * by / p->class_cap[k];
+	}
+	if (f->passes > 0) {
+		part = curve > 0 ? fmax(fmin(gain / (p->rho * curve), 1), 0) : 0;
+	}
+	for (int k = 0; k < p->orbits.n_classes; k++) {
+		double by = part * (f->tree_load[k] - load[k]);
+
+		load[k] += by;
+		p->load[k] += by;
+	}
+	return cost;
+}
+
+double flow_means_pass(struct flow_means *f)
+{
+	struct mcf *p = f->p;
+	size_t classes = (size_t)p->orbits.n_classes;
+	double cost = 0;
+
+	for (int b = 0, s = 0; b < BLOCKS; b++) {
+		int end = (int)((int64_t)p->n_sources * (b + 1) / BLOCKS);
+
+		if (f->passes > 0) {
+			flow_price(p);
+		}
+		for (int i = 0; i < p->net.m; i++) {
+			f->price[i] = (float)p->price[f->class[i]];
+		}
+		memset(f->tree_load, 0, classes * sizeof(*f->tree_load));
+		for (; s < end; s++) {
+			int32_t *order = f->order + (size_t)s * p->net.n;
+
+			sweep(f, order);
+			load_tree(f, order, mcf_demand_of(p, s), p->weight[s]);
+			if (f->passes % 2 == 0) {
+				sort_nodes(f, order);
+			}
+		}
+		cost += move_block(f, f->load + b * classes);
+	}
+	f->passes++;
+	return cost;
 }

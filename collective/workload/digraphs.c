@@ -73,14 +73,8 @@ static int add_flows(struct workload_planner *pl, struct digraphs *d, struct err
 static int solve_flow(const struct topo *t, struct workload_share *s, struct err *err)
 {
 	struct mcf_result res;
-	struct mcf *flow;
-	int rc = mcf_new(t, true, &flow, err);
+	int rc = mcf_rate(t, NULL, &coarse, &res, err);
 
-	if (rc) {
-		return rc;
-	}
-	rc = mcf_run(flow, &coarse, &res, err);
-	mcf_free(flow);
 	s->congestion = res.congestion;
 	s->diameter = topo_diameter(t);
 	return rc;

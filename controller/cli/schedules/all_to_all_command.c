@@ -171,7 +171,9 @@ static int solve_rate(const struct cli *c, const struct topo *t, enum mcf_form f
 		exact.deadline = flow_share(&exact.deadline, EXACT_TIME);
 		r = find_exact(c, t, pairs, &exact, scale, &flow->exact, res, err);
 	}
-	if (!flow->exact) {
+	if (r == 0 && !flow->exact && form == MCF_FORM_FLOW) {
+		r = mcf_rate(t, pairs->demands, &pairs->flow, res, err);
+	} else if (!flow->exact) {
 		(void)(r || (r = mcf_new_demands(t, true, pairs->demands, &p, err)) ||
 		       (r = mcf_solve_form(p, form, &pairs->flow, res, err)));
 	}

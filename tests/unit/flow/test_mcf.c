@@ -11,6 +11,7 @@
 
 #include "collective/flow/private.h"
 #include "lib/base/alloc.h"
+#include "lib/base/number/rng.h"
 #include "lib/lp/lp.h"
 #include "tests/unit/schedule/common.h"
 
@@ -448,6 +449,147 @@ static void test_limits(void **state)
 	topo_free(t);
 }
 
+/* ---- rates without flows ---- */
+
+/* Each unlike its like, some none at all. */
+static struct flow_demands unlike_demands(int n)
+{
+	struct flow_demands d = { .n = n, .largest = 9 };
+
+	d.size = x_new((size_t)n * (size_t)n, sizeof(*d.size));
+	for (int u = 0; u < n; u++) {
+		for (int v = 0; v < n; v++) {
+			d.size[u * n + v] = u == v ? 0 : (u * 7 + v * v) % 10;
+		}
+	}
+	return d;
+}
+
+/* 66 hosts in rings of 6, one host of each at a switch in the middle. */
+static struct topo *rings_at_switch(void)
+{
+	struct err err = { 0 };
+	struct topo *t;
+
+	must(topo_new(67, &t, &err), &err);
+	topo_set_node(t, 66, TOPO_SWITCH, 0);
+	for (int u = 0; u < 66; u++) {
+		int next = u % 6 == 5 ? u - 5 : u + 1;
+
+		must(topo_add_arc(t, u, next, 20 + u % 5, 0, &err), &err);
+		must(topo_add_arc(t, next, u, 20, 0, &err), &err);
+		if (u % 6 == 0) {
+			must(topo_add_arc(t, u, 66, 30 + u, 0, &err), &err);
+			must(topo_add_arc(t, 66, u, 40, 0, &err), &err);
+		}
+	}
+	topo_freeze(t);
+	return t;
+}
+
+/* The optimum, which the other passes enclose, is between what is achieved and what is proven. */
+static void assert_rate(struct topo *t, const struct flow_demands *d)
+{
+	struct mcf_options rough = { .gap = 0.008 }, fine = { .gap = 2e-4 };
+	struct mcf_result rate, res;
+	struct err err = { 0 };
+	struct mcf *p;
+
+	must(mcf_new_demands(t, true, d, &p, &err), &err);
+	assert_true(mcf_sources(p) >= 64);
+	must(mcf_run(p, &fine, &res, &err), &err);
+	mcf_free(p);
+	must(mcf_rate(t, d, &rough, &rate, &err), &err);
+	assert_int_equal(rate.stop, MCF_REACHED);
+	assert_true(rate.congestion <= rate.bound * 1.008);
+	assert_true(rate.bound <= res.congestion * (1 + 1e-12));
+	assert_true(rate.congestion >= res.bound * (1 - 1e-12));
+	topo_free(t);
+}
+
+static void test_rate(void **state)
+{
+	struct flow_demands d = unlike_demands(66);
+
+	(void)state;
+	assert_rate(graph_of("Jellyfish(64,3,1)"), NULL);
+	assert_rate(chorded(71, mixed), NULL);
+	assert_rate(rings_at_switch(), NULL);
+	assert_rate(rings_at_switch(), &d);
+	flow_demands_fini(&d);
+}
+
+/* Loads are at least those of some flow if and only if they cost at whatever prices no less than
+ * the cheapest paths of all pairs do (Iri 1971), the first trees no more where arcs cost alike. */
+static void assert_loads_of_flow(const struct topo *t, struct rng *rng)
+{
+	struct err err = { 0 };
+	struct flow_means *f;
+	struct mcf *p;
+
+	must(mcf_new(t, true, &p, &err), &err);
+	for (int k = 0; k < p->orbits.n_classes; k++) {
+		p->price[k] = 1;
+	}
+	f = flow_means_new(p);
+	for (int i = 0; i < 12; i++) {
+		flow_means_pass(f);
+		p->rho = 0.3 / flow_congestion(p);
+		for (int trial = 0; trial < 8; trial++) {
+			double cost = 0, sum = 0;
+
+			for (int k = 0; k < p->orbits.n_classes; k++) {
+				double price = (double)(rng_below(rng, 1000) + 1) / 1000;
+
+				p->mult[k] = pow(price, trial * trial);
+				cost += p->mult[k] * p->load[k];
+				sum += p->mult[k] * p->class_cap[k];
+			}
+			mcf_prove(p, p->mult);
+			assert_true(cost >= p->last_bound * sum * (1 - 1e-9));
+		}
+	}
+	flow_means_free(f);
+	mcf_free(p);
+}
+
+static void test_loads_of_flow(void **state)
+{
+	static const char *const exprs[] = { "Jellyfish(12,3,1)", "GenKautz(3,23)", "Mesh(3,4)" };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 5);
+	for (int i = 0; i < 3; i++) {
+		struct topo *t = graph_of(exprs[i]);
+
+		assert_loads_of_flow(t, &rng);
+		topo_free(t);
+	}
+}
+
+/* A limit leaves what the first passes achieve and prove. */
+static void test_rate_limits(void **state)
+{
+	volatile bool cancel = true;
+	struct topo *t = graph_of("Jellyfish(64,3,1)");
+	struct mcf_options opt = { .gap = 0.01, .cancel = &cancel };
+	struct mcf_result res;
+	struct err err = { 0 };
+
+	(void)state;
+	must(mcf_rate(t, NULL, &opt, &res, &err), &err);
+	assert_int_equal(res.stop, MCF_CANCELED);
+	assert_int_equal(res.passes, 1);
+	assert_true(res.bound > 0 && res.congestion > res.bound * 1.01);
+	opt.cancel = NULL;
+	opt.max_passes = 2;
+	must(mcf_rate(t, NULL, &opt, &res, &err), &err);
+	assert_int_equal(res.stop, MCF_PASSES);
+	assert_true(res.bound > 0 && res.congestion > res.bound * 1.01);
+	topo_free(t);
+}
+
 static void test_deterministic(void **state)
 {
 	struct topo *t = graph_of("GenKautz(3,50)");
@@ -506,6 +648,8 @@ int main(void)
 		cmocka_unit_test(test_failed_links),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_rate), cmocka_unit_test(test_loads_of_flow),
+		cmocka_unit_test(test_rate_limits),
 		cmocka_unit_test(test_deterministic),
 		cmocka_unit_test(test_degree_bound), cmocka_unit_test(test_no_number),
 	};
