@@ -26,8 +26,9 @@
 enum entry_state {
 	ENTRY_LOW,	/* its time is at least this */
 	ENTRY_FIGURES,	/* as ENTRY_LOW; breadth-first broadcast on it is known: `other` */
+	ENTRY_SUMS,	/* as ENTRY_FIGURES, and merged sums take this or more */
 	ENTRY_FORMULA,	/* its time is this, but for rounding, by an algorithm on coordinates, or
-			 * (one_shot) in as many steps as it is wide */
+			 * (one_shot) in as many steps as it is wide, or some more */
 	ENTRY_PLAIN,	/* steps and T_B of breadth-first broadcast; something else that is made
 			 * may be faster, and the time is what that cannot be below; with a root
 			 * those of trees */
@@ -39,8 +40,10 @@ struct finder_entry {
 	char *expr;		/* owned */
 	enum entry_state state;
 	int ports, diameter;
-	struct { enum entry_state state; int64_t time_ns; } other;	/* without coordinates */
+	/* Without coordinates, or merged sums. */
+	struct { enum entry_state state; int64_t time_ns; } other;
 	bool one_shot, no_one_shot;	/* that is the fastest without; it cannot be made */
+	bool sums_only;		/* nothing else on it is worth a look */
 	bool alike;		/* all-to-all: one node's part, moved, is the whole, made in a
 				 * fraction of the time */
 	int steps;
@@ -355,6 +358,26 @@ static int add_shallow(struct coll_choices *c, struct err *err)
 	return rc;
 }
 
+/* What merges sums best, though breadth-first broadcast may do better on others: paths from a node
+ * that end there after the same number of arcs. */
+static void add_merging(struct coll_choices *c)
+{
+	const struct coll_query *q = &c->w.q;
+	struct finder_entry e = { .ports = q->degree, .sums_only = true };
+	char expr[FINDER_FAMILY_EXPR];
+
+	if (q->kind != COLL_ALLREDUCE || c->w.algorithm || q->degree < 2 || q->degree >= q->n) {
+		return;
+	}
+	snprintf(expr, sizeof(expr), q->bidirectional ? "Bi(GenKautz(%d,%d))" : "GenKautz(%d,%d)",
+		 q->bidirectional ? q->degree / 2 : q->degree, q->n);
+	if (!is_known(c, expr)) {
+		e.time_ns = low_of(&c->w, q->degree,
+				   coll_min_hops(q->n, q->degree, q->bidirectional));
+		push(c, e, expr);
+	}
+}
+
 static int add_points(struct coll_choices *c, const struct coll_frontier *f, struct err *err)
 {
 	int rc = 0;
@@ -461,6 +484,7 @@ int coll_choices_new(const struct coll_want *w, const struct coll_frontier *know
 		}
 		if (!rc) {
 			add_families(c);
+			add_merging(c);
 		}
 	}
 	if (rc) {
@@ -620,6 +644,12 @@ static int time_plain(struct coll_choices *c, struct finder_entry *e, const stru
 	return rc;
 }
 
+static void take_other(struct finder_entry *e)
+{
+	e->state = e->other.state;
+	e->time_ns = e->other.time_ns;
+}
+
 /* The time of the fastest algorithm on coordinates, where that is less than what others take; these
  * again otherwise. */
 static void time_on_coordinates(struct coll_choices *c, struct finder_entry *e,
@@ -636,8 +666,37 @@ static void time_on_coordinates(struct coll_choices *c, struct finder_entry *e,
 		e->time_ns = (int64_t)ns;
 		return;
 	}
-	e->state = e->other.state;
-	e->time_ns = e->other.time_ns;
+	take_other(e);
+}
+
+/* Where merged sums might take less time than all else, that is looked into first. */
+static void may_merge(struct coll_choices *c, struct finder_entry *e, const struct topo *t)
+{
+	struct coll_make_query q = coll_make_job(c->w.q.kind, one_shot(), t, &c->w.cost);
+	double ns;
+
+	if (c->w.q.kind == COLL_ALLREDUCE && !e->no_one_shot &&
+	    coll_make_sums_min(&q, &ns, NULL) == 0 && ns < (double)e->time_ns) {
+		e->other.state = e->state;
+		e->other.time_ns = e->time_ns;
+		e->state = ENTRY_SUMS;
+		e->time_ns = (int64_t)ns;
+	}
+}
+
+/* The time of merged sums, where that is less. */
+static void time_sums(struct coll_choices *c, struct finder_entry *e, const struct topo *t)
+{
+	struct coll_make_query q = coll_make_job(c->w.q.kind, one_shot(), t, &c->w.cost);
+	double ns;
+	int rc = coll_make_sums_time(&q, (double)e->other.time_ns, &ns, NULL);
+
+	take_other(e);
+	if (rc == 0 && ns < (double)e->time_ns) {
+		e->state = ENTRY_FORMULA;
+		e->one_shot = true;
+		e->time_ns = (int64_t)ns;
+	}
 }
 
 /* From ENTRY_LOW, without a schedule: to what trees or breadth-first broadcast take, and to
@@ -647,6 +706,12 @@ static int take_figures(struct coll_choices *c, struct finder_entry *e, const st
 	int rc;
 
 	e->ports = topo_max_degree(t);
+	if (e->sums_only) {
+		e->state = ENTRY_GIVEN;
+		e->time_ns = INT64_MAX;
+		may_merge(c, e, t);
+		return 0;
+	}
 	rc = coll_has_root(c->w.q.kind) ? time_trees(c, e, t, NULL) : time_plain(c, e, t, NULL);
 	if (!rc) {
 		may_be_faster(c, e);
@@ -674,6 +739,10 @@ static int advance(struct coll_choices *c, struct finder_entry *e, const struct 
 	switch (e->state) {
 	case ENTRY_FIGURES:
 		time_on_coordinates(c, e, t);
+		may_merge(c, e, t);
+		return 0;
+	case ENTRY_SUMS:
+		time_sums(c, e, t);
 		return 0;
 	case ENTRY_LOW:
 		/* Of an all-to-all and of paths only the schedule tells more. */
@@ -742,7 +811,8 @@ static int max_tries(const struct coll_query *q)
 /* Whether looking into it takes more than figures. */
 static bool makes_schedule(const struct coll_choices *c, const struct finder_entry *e)
 {
-	bool figures = e->state == ENTRY_LOW || e->state == ENTRY_FIGURES;
+	bool figures = e->state == ENTRY_LOW || e->state == ENTRY_FIGURES ||
+		       e->state == ENTRY_SUMS;
 
 	return !figures || coll_has_root(c->w.q.kind) || c->w.q.kind == COLL_ALLTOALL;
 }

@@ -182,7 +182,7 @@ struct coll_make_query {
 				 * through other ranks */
 	bool min_cost;		/* "trees": those of least cost at the best rate
 				 * (coll_rate_forest) */
-	bool no_merge;		/* no sums are merged on their way, which some engines cannot */
+	bool no_merge;		/* "one-shot" with each vector by itself */
 	int chunks;		/* a shard, of "bfb"; 0: as many as needed */
 	bool fewest_chunks;	/* "late" is solved exactly on small digraphs also with a cost */
 	int batches;		/* 1: whole; 0: whole without a cost, else in those that take the
@@ -256,6 +256,15 @@ void coll_raise_bound(const struct coll_sched *s, struct coll_report *r);
 int coll_make_torus_time(const struct coll_make_query *q, double *time_ns, struct err *err);
 /* Its schedule, as coll_make has it. */
 int coll_make_torus(const struct coll_make_query *q, struct coll_made *out, struct err *err);
+
+/* Likewise of "one-shot" between neighbours with its sums merged, in as many steps as the digraph
+ * is wide or some more: HUGE_VAL where it is not below below_ns (0: any time is). WEFT_EUNSUPPORTED
+ * where some nodes are no ranks, WEFT_ELIMIT where it is not made of so many. O(nodes arcs) for
+ * each plan that is tried. */
+int coll_make_sums_time(const struct coll_make_query *q, double below_ns, double *time_ns,
+			struct err *err);
+/* What that is not below, in O(arcs degree). */
+int coll_make_sums_min(const struct coll_make_query *q, double *time_ns, struct err *err);
 
 /* A schedule that is known: no other has as few steps, with a cost as little latency, and as small
  * a T_B. */

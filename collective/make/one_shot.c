@@ -79,19 +79,26 @@ static int add_sums(const struct coll_sched *gather, struct coll_sched *out, str
 	return rc ? rc : coll_finish(out, err);
 }
 
+/* Transfers that may be kept. */
+static int64_t max_kept(const struct coll_make_query *q, int64_t by_auto)
+{
+	return q->algorithm && q->max_transfers == 0 ? MAX_NAMED : by_auto;
+}
+
 /* kept: transfers of a schedule. */
 static int check_size(const struct coll_make_query *q, int64_t kept, int64_t by_auto,
 		      struct err *err)
 {
-	int64_t most = q->algorithm && q->max_transfers == 0 ? MAX_NAMED : by_auto;
+	int64_t most = max_kept(q, by_auto);
 
 	return kept <= most ? 0 : err_set(err, WEFT_ELIMIT, "algorithm one-shot: %lld transfers "
 					  "are too many: at most %lld", (long long)kept,
 					  (long long)most);
 }
 
-int make_predict_one_shot(const struct coll_make_query *q, struct coll_prediction *out,
-			  struct err *err)
+/* Each vector by itself. */
+static int predict_plain(const struct coll_make_query *q, struct coll_prediction *out,
+			 struct err *err)
 {
 	mpq_t factor;
 	int rc;
@@ -105,6 +112,46 @@ int make_predict_one_shot(const struct coll_make_query *q, struct coll_predictio
 		make_time_prediction(q->cost, out);
 	}
 	mpq_clear(factor);
+	return rc;
+}
+
+/* Jobs have late takers in no extra steps, and sums in any. */
+static struct merged_aim aim_of(const struct coll_make_query *q, double below_ns)
+{
+	int extra = q->extra_steps > 0 ? q->extra_steps : 0;
+
+	if (q->cost && (q->extra_steps < 0 || q->max_transfers > 0)) {
+		extra = INT_MAX;
+	}
+	return (struct merged_aim){ .cost = q->cost, .no_loops = q->fabric, .below_ns = below_ns,
+				    .extra = extra, .max_rows = max_kept(q, MAX_AUTO) };
+}
+
+int coll_make_sums_time(const struct coll_make_query *q, double below_ns, double *time_ns,
+			struct err *err)
+{
+	struct merged_aim aim = aim_of(q, below_ns);
+
+	return make_merged_ns(q->topo, &aim, time_ns, err);
+}
+
+int coll_make_sums_min(const struct coll_make_query *q, double *time_ns, struct err *err)
+{
+	struct merged_aim aim = aim_of(q, 0);
+
+	return make_merged_min_ns(q->topo, &aim, time_ns, err);
+}
+
+int make_predict_one_shot(const struct coll_make_query *q, struct coll_prediction *out,
+			  struct err *err)
+{
+	int rc = predict_plain(q, out, err);
+	double ns;
+
+	if (!rc && q->cost && !q->no_merge &&
+	    !coll_make_sums_time(q, out->time_ns, &ns, NULL) && ns < out->time_ns) {
+		*out = (struct coll_prediction){ .time_ns = ns };
+	}
 	return rc;
 }
 
@@ -128,7 +175,7 @@ static bool may_gain_plain(const struct coll_make_query *q, const struct coll_ma
 {
 	struct coll_prediction p;
 
-	return make_predict_one_shot(q, &p, NULL) == 0 && may_gain_by(q, best, p);
+	return predict_plain(q, &p, NULL) == 0 && may_gain_by(q, best, p);
 }
 
 /* Whether vectors by themselves load links no more: then they need no engine that merges. */
@@ -139,34 +186,39 @@ static bool is_plain_as_good(const struct coll_make_query *q, struct coll_sched 
 	bool as_good;
 
 	coll_report_init(&r);
-	as_good = coll_prove(merged, &r, NULL) == 0 && make_predict_one_shot(q, &p, NULL) == 0 &&
+	as_good = coll_prove(merged, &r, NULL) == 0 && predict_plain(q, &p, NULL) == 0 &&
 		  p.den > 0 && mpq_cmp_si(r.bandwidth_factor, p.num, (unsigned long)p.den) >= 0;
 	coll_report_fini(&r);
 	return as_good;
+}
+
+/* What merged sums have to be below: the best so far, and an algorithm on coordinates that comes
+ * later. 0: nothing is known, or all that is offered is weighed elsewhere. */
+static double below(const struct coll_make_query *q, const struct coll_made *best)
+{
+	double on_coordinates = HUGE_VAL;
+
+	if (!q->cost || !best->sched ||
+	    (q->fabric && coll_switches_can(q->fabric->topo,
+					    TOPO_CAN_COPY | TOPO_CAN_REDUCE))) {
+		return 0;
+	}
+	if (!q->algorithm && !q->fabric) {
+		(void)coll_make_torus_time(q, &on_coordinates, NULL);
+	}
+	return fmin((double)best->time_ns, on_coordinates);
 }
 
 /* Step by step, over links, what goes the same way as one sum. */
 static int offer_merged(const struct coll_make_query *q, const struct coll_algorithm *self,
 			struct coll_made *best, struct err *err)
 {
-	bool any = !q->cost || !best->sched ||
-		   (q->fabric && coll_switches_can(q->fabric->topo,
-						   TOPO_CAN_COPY | TOPO_CAN_REDUCE));
-	struct merged_aim aim = {
-		.cost = q->cost, .no_loops = q->fabric, .below_ns = any ? 0 : (double)best->time_ns,
-		.extra = q->extra_steps >= 0 ? q->extra_steps
-			 : q->cost ? INT_MAX : 0,
-	};
+	struct merged_aim aim = aim_of(q, below(q, best));
 	struct coll_made one = { .algorithm = self };
-	int64_t kept = 0;
 	int rc = make_merged(q->topo, &aim, &one.sched, err);
 
 	if (!rc && !one.sched) {
 		return 0;
-	}
-	if (!rc) {
-		coll_xfers(one.sched, &kept);
-		rc = check_size(q, kept, MAX_AUTO, err);
 	}
 	if (!rc && is_plain_as_good(q, one.sched)) {
 		rc = WEFT_EUNSUPPORTED;

@@ -28,6 +28,7 @@ struct merged_aim {
 	const struct coll_cost *cost;	/* for the least time; NULL: T_B */
 	int extra;		/* steps beside those of the width, at most */
 	bool no_loops;		/* nothing goes over self-loops, which have no routes */
+	int64_t max_rows;	/* transfers that are kept */
 	double below_ns;	/* with a cost: nothing is made where it would take as long; 0: of
 				 * any time */
 };
@@ -35,9 +36,17 @@ struct merged_aim {
 /* An all-reduce between neighbours in as many steps as the digraph is wide, or some more, in which
  * what goes to the same ranks from somewhere on goes there as one sum; every rank is a node.
  * WEFT_EUNSUPPORTED where it is not, WEFT_EINFEASIBLE: one does not reach another; WEFT_ELIMIT:
- * more than COLL_MAX_XFERS, or too many nodes. O(nodes arcs), as often as other plans may gain. */
+ * all that might do is of more transfers, or too many nodes. O(nodes arcs), as often as other
+ * plans may gain. */
 int make_merged(const struct topo *t, const struct merged_aim *aim, struct coll_sched **out,
 		struct err *err);
+/* The time of that, but for rounding, or HUGE_VAL where nothing is made; aim has a cost. The same
+ * errors and work but for the transfers. */
+int make_merged_ns(const struct topo *t, const struct merged_aim *aim, double *ns,
+		   struct err *err);
+/* What that time is not below, in O(arcs degree); likewise. */
+int make_merged_min_ns(const struct topo *t, const struct merged_aim *aim, double *ns,
+		       struct err *err);
 
 /* The bound of an all-to-all, where what a flow needs at least is more: so many shards over an arc
  * of capacity 1. */

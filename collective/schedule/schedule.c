@@ -416,7 +416,7 @@ static const char *check_op(const struct coll_sched *s, const struct coll_xfer *
 		return "sums are merged for at most 4096 ranks";
 	}
 	if (x->kept > 2 * s->ranks + 1) {
-		return "the number under which it is kept is not below the ranks";
+		return "the number under which it is kept is above twice the ranks plus 1";
 	}
 	if (s->alike && x->origin != 0) {
 		return "all shards move as shard 0 does";

@@ -85,7 +85,7 @@ tap "the fastest for each message size, as for that size alone"
 
 # By the time of the schedule that a job would get.
 price=(--alpha 10us --bandwidth 100Gbps --size)
-got=$(weft topology find -n 1000 -d 4 "${price[@]}" 1MiB --format json |
+got=$(weft topology find -n 1000 -d 4 -c allgather "${price[@]}" 1MiB --format json |
 	jq -c '[.best == .fastest[-1].topology,
 		[.fastest[].topology] == [.points[].topology], .fastest[1].from_bytes]')
 from=${got##*,}
@@ -93,7 +93,7 @@ from=${from%]}
 [[ $got == '[true,true,'* && $from -gt 0 ]]
 tap "from which size on another is the fastest"
 for bytes in $((from - 1)) "$from"; do
-	weft topology find -n 1000 -d 4 "${price[@]}" "${bytes}B" --format json |
+	weft topology find -n 1000 -d 4 -c allgather "${price[@]}" "${bytes}B" --format json |
 		jq '.best == .fastest[1].topology'
 done >"$T/second"
 [[ $(paste -sd ' ' "$T/second") == 'false true' ]]

@@ -383,6 +383,43 @@ static void one_path_each(void **state)
 	}
 }
 
+/* The time of merged sums is known before they are made, and a bound of it before that. */
+static void foretold(void **state)
+{
+	static const char *const exprs[] = { "Kautz(2,3)", "Mesh(4,4)", "Multi(GenKautz(2,9),2)",
+					     "Torus(4,5)", "GenKautz(3,30)", "Cap(Ring(6),2)" };
+	struct rng r;
+	int hybrids = 0;
+
+	(void)state;
+	rng_seed(&r, 44);
+	for (int i = 0; i < 60; i++) {
+		struct coll_cost cost = { .alpha_ns = 500, .link_bps = INT64_C(400000000000),
+					  .size_bytes = 256 << 2 * (i % 5) };
+		struct topo *t = i < 30 ? digraph(exprs[i / 5])
+					: random_digraph(&r, 3 + (int)rng_below(&r, 9),
+							 (int)rng_below(&r, 20), 3, 1, 0);
+		struct coll_make_query q = coll_make_job(COLL_ALLREDUCE, NULL, t, &cost);
+		double ns, least;
+		struct coll_made m;
+
+		q.algorithm = coll_algorithm_find("one-shot", q.kind);
+		must(coll_make_sums_time(&q, 0, &ns, NULL), NULL);
+		must(coll_make_sums_min(&q, &least, NULL), NULL);
+		must(coll_make(&q, &m, NULL), NULL);
+		assert_true(least <= ns + 1e-6);
+		assert_true((double)m.time_ns <= ns + 2);
+		/* Each vector by itself may take less. */
+		assert_true(!coll_is_alike(m.sched) || (double)m.time_ns >= ns - 2);
+		hybrids += m.report.steps > topo_diameter(t);
+		must(coll_make_sums_time(&q, ns * (1 - 1e-6), &least, NULL), NULL);
+		assert_true(least == HUGE_VAL);
+		coll_made_fini(&m);
+		topo_free(t);
+	}
+	assert_true(hybrids > 9);
+}
+
 /* Of a job, too, more than a million transfers fit, over links and in a step, not any number. */
 static void large_for_jobs(void **state)
 {
@@ -496,7 +533,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_contribution), cmocka_unit_test(merged),
-		cmocka_unit_test(hybrids),
+		cmocka_unit_test(hybrids), cmocka_unit_test(foretold),
 		cmocka_unit_test(short_vectors),
 		cmocka_unit_test(trimmed), cmocka_unit_test(too_large),
 		cmocka_unit_test(at_once), cmocka_unit_test(at_once_anywhere),

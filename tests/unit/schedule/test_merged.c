@@ -194,7 +194,7 @@ static void test_not_added(void **state)
 
 	(void)state;
 	assert_int_equal(coll_add(s, &x, &err), WEFT_EINVAL);
-	assert_non_null(strstr(err.msg, "is not below the ranks"));
+	assert_non_null(strstr(err.msg, "is above twice the ranks plus 1"));
 	x.kept = 1;
 	x.op = COLL_OP_COPY;
 	assert_int_equal(coll_add(s, &x, &err), WEFT_EINVAL);
