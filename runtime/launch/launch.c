@@ -70,7 +70,8 @@ int launch_read_result(const char *text, size_t len, json_t **result, struct err
 	} else if (code) {
 		rc = err_from_name(code);
 		rc = err_set(err, rc ? rc : WEFT_EINTERNAL, "%s",
-			     message && *message ? message : code);
+			     message && *message ? message
+						 : *code ? code : "an error that has no name");
 	}
 	*result = NULL;
 	if (rc) {
