@@ -340,29 +340,38 @@ static int links_of(const struct optree_params *p, const struct grouped_path *x)
 	return p->span_delay_ns ? optree_links(p, x->src, to % p->n, x->dir) : 0;
 }
 
+/* Of each slot of a round, what its longest lightpath takes: into most, summed up. */
+static __int128 round_time(const struct optree_params *p, const struct optree_groups *g,
+			   const struct grouped_round *r, __int128 *most)
+{
+	__int128 unit = (__int128)p->channel_bps * g->chunks, sum = unit * p->alpha_ns * r->slots;
+	__int128 chunk = (__int128)p->shard_bytes * 8000000000;
+
+	memset(most, 0, (size_t)r->slots * sizeof(*most));
+	for (size_t k = r->path; k < r->path + r->n_paths; k++) {
+		const struct grouped_path *x = &g->paths.v[k];
+		int64_t chunks = x->items * (g->chunks / g->units);
+		__int128 t = (chunks + x->width - 1) / x->width * chunk +
+			     links_of(p, x) * p->span_delay_ns * unit;
+
+		most[x->slot] = t > most[x->slot] ? t : most[x->slot];
+	}
+	for (int slot = 0; slot < r->slots; slot++) {
+		sum += most[slot];
+	}
+	return sum;
+}
+
 /* Times count in 1 / (channel_bps * chunks) ns, so they are whole. */
 static int64_t time_of(const struct optree_params *p, const struct optree_groups *g)
 {
 	__int128 unit = (__int128)p->channel_bps * g->chunks, sum = 0;
-	__int128 chunk = (__int128)p->shard_bytes * 8000000000;
+	__int128 *most = x_alloc((size_t)g->steps, sizeof(*most));
 
 	for (size_t i = 0; i < g->rounds.n; i++) {
-		const struct grouped_round *r = &g->rounds.v[i];
-
-		for (int slot = 0; slot < r->slots; slot++) {
-			__int128 most = 0;
-
-			for (size_t k = r->path; k < r->path + r->n_paths; k++) {
-				const struct grouped_path *x = &g->paths.v[k];
-				int64_t chunks = x->items * (g->chunks / g->units);
-				__int128 t = (chunks + x->width - 1) / x->width * chunk +
-					     links_of(p, x) * p->span_delay_ns * unit;
-
-				most = x->slot == slot && t > most ? t : most;
-			}
-			sum += most + p->alpha_ns * unit;
-		}
+		sum += round_time(p, g, &g->rounds.v[i], most);
 	}
+	free(most);
 	sum = (sum + unit - 1) / unit;
 	return sum > INT64_MAX ? -1 : (int64_t)sum;
 }
