@@ -539,22 +539,31 @@ static bool may_be_late(const struct coll_make_query *q, const struct coll_made 
 	return p.time_ns * MET(q) < (double)best->time_ns;
 }
 
+/* An extra step, of each phase; and M/B. */
+static double extra_ns(const struct coll_make_query *q)
+{
+	return (double)(q->cost->alpha_ns + q->cost->hop_ns + q->cost->message_ns) *
+	       (q->kind == COLL_ALLREDUCE ? 2 : 1);
+}
+
+static double vector_ns(const struct coll_make_query *q)
+{
+	return (double)q->cost->size_bytes * 8e9 / (double)q->cost->link_bps / make_ports(q->topo);
+}
+
 /* The number of extra steps, at most so many, that is likely to be the best. */
 static int guess_extra(const struct coll_make_query *q, int most, const mpq_t bound)
 {
-	double step_ns, left_ns, least = HUGE_VAL;
+	double left_ns, least = HUGE_VAL;
 	int best = 0, steps;
 	mpq_t factor;
 
 	mpq_init(factor);
 	if (coll_bfb_factor(q->kind, q->topo, &steps, factor, NULL) == 0) {
-		step_ns = (double)(q->cost->alpha_ns + q->cost->hop_ns + q->cost->message_ns) *
-			  (q->kind == COLL_ALLREDUCE ? 2 : 1);
-		left_ns = (mpq_get_d(factor) - mpq_get_d(bound)) * (double)q->cost->size_bytes *
-			  8e9 / (double)q->cost->link_bps / make_ports(q->topo);
+		left_ns = (mpq_get_d(factor) - mpq_get_d(bound)) * vector_ns(q);
 		for (int extra = 0; extra <= most; extra++) {
-			if (extra * step_ns + left_ns < least) {
-				least = extra * step_ns + left_ns;
+			if (extra * extra_ns(q) + left_ns < least) {
+				least = extra * extra_ns(q) + left_ns;
 				best = extra;
 			}
 			left_ns *= extra ? LEFT_BY_MORE : LEFT_BY_ONE;
@@ -564,13 +573,27 @@ static int guess_extra(const struct coll_make_query *q, int most, const mpq_t bo
 	return best;
 }
 
+/* Whether so many extra steps more than the best so far has, one with late takers, are likely to be
+ * better, by what it leaves above the bound. */
+static bool is_likely(const struct coll_make_query *q, const struct coll_made *best, int more,
+		      const mpq_t bound)
+{
+	double left_ns = (mpq_get_d(best->report.bandwidth_factor) - mpq_get_d(bound)) *
+			 vector_ns(q);
+
+	return more <= 0 || more * extra_ns(q) < left_ns * (1 - pow(LEFT_BY_MORE, more));
+}
+
 /* Late takers, with more and more extra steps while that may gain something; with a cost the best
- * guess first, which rules out most others. */
+ * guess first, which rules out most others. By "auto" on large digraphs it is the only one, and on
+ * all but the smallest at most one step, which costs a quarter of two and says better what two
+ * would leave. */
 int make_by_late(const struct coll_make_query *q, const struct coll_algorithm *self,
 		 struct coll_made *best, struct err *err)
 {
 	int most = q->extra_steps >= 0 ? q->extra_steps : q->cost ? TIMED_EXTRA_STEPS : 0;
 	bool one = !q->algorithm && !q->fabric && size_of(q->topo) > SMALL_LATE;
+	bool likely_only = !q->algorithm && size_of(q->topo) > EXACT_LATE;
 	int guess = -1, rc = 0;
 	mpq_t bound;
 
@@ -580,11 +603,14 @@ int make_by_late(const struct coll_make_query *q, const struct coll_algorithm *s
 	mpq_init(bound);
 	coll_late_bound(q->kind, q->topo, bound);
 	if (q->cost && !q->steps_first && !q->fabric) {
-		guess = guess_extra(q, most, bound);
+		guess = guess_extra(q, likely_only && !one && most > 1 ? 1 : most, bound);
 		rc = offer_late(q, self, guess, best, err);
 	}
 	for (int extra = 0; extra <= most && rc == 0 && !one; extra++) {
-		if (extra != guess && may_be_late(q, best, extra, bound)) {
+		bool likely = !likely_only || guess < 0 || best->algorithm != self ||
+			      is_likely(q, best, extra - guess, bound);
+
+		if (extra != guess && likely && may_be_late(q, best, extra, bound)) {
 			rc = offer_late(q, self, extra, best, err);
 		}
 	}
