@@ -6,7 +6,7 @@
  * takes alpha + w_k, and w_k is at least, for each route that it uses, hop * its links + message *
  * the messages that leave by its first arc + the time of the fullest of its links. With K of them,
  *
- *	T(K) = the largest of (1) to (6)
+ *	T(K) = the largest of (1) to (8)
  *
  * is a lower bound, and the least T(K) one of all schedules. D is the diameter, d the hops between
  * the nearest ranks (more than 2 only where all are alike), N the ranks, p the most arcs out of a
@@ -22,7 +22,9 @@
  *     What u has comes to v by messages, at most one a step, whose hops add up to the distance or
  *     more. None of m messages that leave by an arc in step k has more than (w_k - m message) / hop
  *     hops. So Z(x) is at most the product over the steps of 1 + p max over m of
- *     m exp(x (w_k - m message)), where 1 is for what stays, and w_k >= d hop + message.
+ *     m exp(x (w_k - m message)), where 1 is for what stays, and w_k >= d hop + message. Of an
+ *     all-reduce what u sends in the first step is of u alone: m of a byte's messages by an arc, on
+ *     average over all bytes, load it with m times the vector, and max(m, 1) messages or more.
  *
  * What follows is of all-reduces where a permutation f has H hops or more from each u to f(u);
  * where a group takes any rank to any other, H is D. Each byte that u adds goes some way to f(u):
@@ -37,13 +39,14 @@
  *     these pairs have waited k - 1 steps. That is E; the last messages are the same backwards in
  *     time. A pair with a single message loads H arcs, which is enough for both.
  *
- * (4) K (alpha + message) + H hop + S(K) b, and V(K) in (1). Let c_e pairs share message e of n_e
+ * (4) K (alpha + message) + H hop + S(K), and V(K) b in (1). Let c_e pairs share message e of n_e
  *     hops in step k, and, in parts of all pairs, q = sum of c_e, v = sum of n_e and Y = sum of
  *     sqrt(c_e n_e). By Cauchy what they see is at least Y^2 b on average over all pairs. The
- *     others wait for (1 - q) v b, and v >= Y^2 / q. Together that is Y^2 b / q, or
- *     (2 x Y - x^2 q) b for any x: message e is charged 2 x sqrt(c_e n_e) - x^2 c_e, and for volume
- *     n_e. Take potentials P_k of where a pair is after step k, 0 where it begins and S where it
- *     ends, which never rise where it waits. If for every message, over its pairs, P_k where it
+ *     others wait for (1 - q) (d hop + v b), and v >= Y^2 / q. Together that is
+ *     (1 - q) d hop + Y^2 b / q, or (1 - q) d hop + (2 x Y - x^2 q) b for any x: message e is
+ *     charged (2 x sqrt(c_e n_e) - x^2 c_e) b, who waits d hop, and for volume it is n_e. Take
+ *     potentials P_k of where a pair is after step k, 0 where it begins and S where it ends, which
+ *     rise by no more than that where it waits. If for every message, over its pairs, P_k where it
  *     goes less P_(k-1) where it comes from adds up to at most its charge, then the charges of all
  *     messages add up to S a pair. Pairs of one message come from different u to different f(u):
  *     within j hops of either there are no more of them than nodes. P_k may be F_k(hops from u) in
@@ -76,6 +79,15 @@
  *     steps all of u's vector is on a shortest path to v in every step: one after the other these
  *     take the vector over all arcs that are the first, the second, .. of such paths.
  *
+ * (8) Of all-reduces in two steps 2 (alpha + d hop) and, in each, what follows, U being the time of
+ *     the vector over the widest arc. If after the first h ranks have a byte of u's, u itself
+ *     counted, on average over all u and bytes, the first waits for message max(1, (h - 1) / p)
+ *     + U (h - 1) / p: these messages are of u alone. In the second, let z send y messages, a of
+ *     them, on average, with any one byte, and have it of g ranks; so w >= (y message + a U) / p.
+ *     They bring up to min(g y, N a), where for given w that is (g w p) / (message + g U / N) at
+ *     most, which is concave in g. As N - h have to come to a rank on average, and g is h, the
+ *     second waits for (N / h - 1) (message + U h / N) / p, and for message + (1 - h / N) U / p.
+ *
  * Where steps overlap, each message by its own time, there is only what the first messages of pairs
  * need. Such a message of n hops flows, over all its arcs at once, not before
  * alpha + message + n hop, nor after T - (D - n) hop. So those of up to h hops have R + (h - 1) hop
@@ -101,6 +113,8 @@ struct bound_net {
 				 * not for it */
 	int degree;		/* most arcs out of a node that sends */
 	double capacity;	/* of all arcs */
+	double widest;		/* of an arc out of a node that sends, the most */
+	bool sums;		/* an all-reduce, of which only ranks keep data */
 	bool whole;		/* a broadcast or a reduce */
 	bool routed;		/* messages go over routes, else over one arc */
 	double port;		/* of the arcs out of the root, or into a rank, the most */
@@ -139,7 +153,9 @@ struct bound_shares {
 };
 
 /* within as in bound_net, of a digraph whose nodes are all alike; diameter >= 1. near: messages
- * have one hop, so that less steps than the diameter have INFINITY. O(BOUND_STEPS BOUND_FAR^2). */
-void bound_find_shares(int diameter, const int64_t *within, bool near, struct bound_shares *out);
+ * have one hop, so that less steps than the diameter have INFINITY. wait: d hop / b, what a step
+ * costs where a pair waits. O(BOUND_STEPS BOUND_FAR^2). */
+void bound_find_shares(int diameter, const int64_t *within, bool near, double wait,
+		       struct bound_shares *out);
 
 #endif

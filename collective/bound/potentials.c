@@ -10,7 +10,7 @@
  * where charge(n, c) is a pair's part of its message: n / c for volume, 2 x sqrt(n / c) - x^2 for
  * what is seen. Whoever is at j before the step is at j + n at most after it. So the next F is
  *
- *	F'(r) = min(F(r), min over n of max(G(n), F(r - n) - x^2)),
+ *	F'(r) = min(F(r) + wait, min over n of max(G(n), F(r - n) - x^2)),
  *
  * and F' where c pairs go, less F where they come from, adds up to at most c charge(n, c). The
  * steps after the one in the middle are the same backwards in time. In that one a message of n hops
@@ -32,6 +32,7 @@ struct bound_balls {
 	int longest;	/* hops of a message */
 	double size[BOUND_FAR + 1];
 	double over_root[BOUND_FAR + 1];	/* 1 / sqrt(size) */
+	double wait;		/* what who waits is charged, where x > 0 */
 };
 
 struct bound_front {
@@ -114,7 +115,7 @@ static void next_front(const struct bound_balls *b, double x, const struct bound
 		after[n] = min_charge(b, mean, -INFINITY, n, x);
 	}
 	for (int r = 0; r <= b->far; r++) {
-		to->f[r] = from->f[r];
+		to->f[r] = from->f[r] + (x > 0 ? b->wait : 0);
 		for (int n = 1; n <= r && n <= b->longest; n++) {
 			to->f[r] = fmin(to->f[r], fmax(after[n], from->f[r - n] - x * x));
 		}
@@ -136,7 +137,7 @@ static double join(const struct bound_balls *b, double x, const struct bound_fro
 		}
 	}
 	make_monotone(b, apart);
-	top = apart[b->far];
+	top = apart[b->far] + (x > 0 ? b->wait : 0);
 	for (int n = 1; n <= b->longest; n++) {
 		top = fmin(top, min_charge(b, mean, apart[b->far - n], n, x));
 	}
@@ -178,7 +179,8 @@ static void try_charges(const struct bound_balls *b, double by, double by_middle
 	}
 }
 
-void bound_find_shares(int diameter, const int64_t *within, bool near, struct bound_shares *out)
+void bound_find_shares(int diameter, const int64_t *within, bool near, double wait,
+		       struct bound_shares *out)
 {
 	static const double by[] = { 0.8, 1, 1.25 };
 	struct bound_front f[FRONTS];
@@ -186,6 +188,7 @@ void bound_find_shares(int diameter, const int64_t *within, bool near, struct bo
 
 	*out = (struct bound_shares){ 0 };
 	set_balls(&b, diameter, within, near);
+	b.wait = wait;
 	f[0] = start_of(&b);
 	for (int i = 1; i < FRONTS; i++) {
 		next_front(&b, 0, &f[i - 1], &f[i]);

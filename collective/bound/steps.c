@@ -20,7 +20,8 @@ struct bound_steps {
 	int near;			/* d */
 	int hops;			/* H; 0: not known */
 	struct bound_shares shares;	/* of the first steps, where nodes are alike */
-	double rate[RATES], reach[RATES], growth[RATES];	/* x, ln Z, and of a step */
+	/* x, ln Z, and of a step, and of the first of an all-reduce */
+	double rate[RATES], reach[RATES], growth[RATES], first[RATES];
 };
 
 /* The most of m exp(-x m message) over whole m. */
@@ -29,6 +30,14 @@ static double max_messages(double x, double message)
 	double m = fmax(1, floor(1 / (x * message)));
 
 	return fmax(m * exp(-x * m * message), (m + 1) * exp(-x * (m + 1) * message));
+}
+
+/* The most of m exp(-x (max(m, 1) message + m vector)), of the bytes of a vector on average. */
+static double max_vectors(double x, double message, double vector)
+{
+	double m = fmax(fmin(1, 1 / (x * vector)), 1 / (x * (message + vector)));
+
+	return m * exp(-x * (fmax(m, 1) * message + m * vector));
 }
 
 static void set_rate(struct bound_steps *s, int i, double x)
@@ -45,6 +54,9 @@ static void set_rate(struct bound_steps *s, int i, double x)
 	s->reach[i] = far + log(sum);
 	s->growth[i] = log(exp(-x * (s->near * s->c->hop + s->c->message)) +
 			   net->degree * max_messages(x, s->c->message));
+	s->first[i] = !net->sums ? s->growth[i]
+		: log(exp(-x * (s->near * s->c->hop + s->c->message)) +
+		      net->degree * max_vectors(x, s->c->message, s->c->vector / net->widest));
 }
 
 /* (2) */
@@ -53,7 +65,9 @@ static double by_messages(const struct bound_steps *s, int steps)
 	double most = 0;
 
 	for (int i = 0; i < RATES && s->rate[0] > 0; i++) {
-		most = fmax(most, (s->reach[i] - steps * s->growth[i]) / s->rate[i]);
+		double growth = (steps - 1) * s->growth[i] + s->first[i];
+
+		most = fmax(most, (s->reach[i] - growth) / s->rate[i]);
 	}
 	return steps * s->c->alpha + most;
 }
@@ -85,6 +99,36 @@ static double by_paths(const struct bound_steps *s, int steps, bool any)
 	       2 * path_end(s->near * s->share, s->near * s->c->hop, any ? INFINITY : steps);
 	ends = steps <= BOUND_STEPS && !any ? fmax(ends, s->share * s->shares.seen[steps]) : ends;
 	return s->hops * s->c->hop + ends;
+}
+
+/* (8) of parts of 1 / p: what the first step waits for where each rank has a byte to `copies` in
+ * all, and the second. */
+static double first_of_two(const struct bound_steps *s, double copies)
+{
+	double p = s->net->degree, vector = s->c->vector / s->net->widest;
+
+	return s->c->message * fmax(1, (copies - 1) / p) + vector * (copies - 1) / p;
+}
+
+static double second_of_two(const struct bound_steps *s, double copies)
+{
+	double p = s->net->degree, vector = s->c->vector / s->net->widest;
+	double more = s->net->ranks / copies;
+
+	return s->c->message * fmax(1, (more - 1) / p) + vector * (1 - 1 / more) / p;
+}
+
+#define FINER 1.02	/* copies are looked at so far apart, and the least between is taken */
+
+static double by_copies(const struct bound_steps *s)
+{
+	double least = INFINITY, ranks = s->net->ranks;
+
+	for (double copies = 1; copies < ranks; copies *= FINER) {
+		least = fmin(least, first_of_two(s, copies) +
+				    second_of_two(s, fmin(copies * FINER, ranks)));
+	}
+	return 2 * (s->c->alpha + s->near * s->c->hop) + least;
 }
 
 /* (5) less what steps take, of K steps or, INFINITY, of any number */
@@ -144,6 +188,9 @@ static double time_of(const struct bound_steps *s, int steps, bool any)
 	time = fmax(time, steps * (c->alpha + c->message) +
 			  fmax(c->hop * s->net->diameter, by_paths(s, steps, any)));
 	time = s->net->whole ? fmax(time, by_root(s, steps, any)) : time;
+	if (!any && steps == 2 && s->net->sums) {
+		time = fmax(time, by_copies(s));
+	}
 	return any ? time : fmax(time, by_messages(s, steps));
 }
 
@@ -165,7 +212,8 @@ static void init(struct bound_steps *s)
 		s->near++;
 	}
 	if (s->hops > 0) {
-		bound_find_shares(s->hops, within, net->pair > 0, &s->shares);
+		bound_find_shares(s->hops, within, net->pair > 0,
+				  s->share > 0 ? s->near * s->c->hop / s->share : 0, &s->shares);
 		for (int j = 1; j <= s->hops; j++) {
 			s->shares.volume[1] += (double)j * (double)(within[j] - within[j - 1]);
 		}

@@ -7,6 +7,7 @@
  * with copies only (Edmonds 1973), and for all-reduce where every arc has its reverse.
  */
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "collective/bound/bound.h"
@@ -566,6 +567,7 @@ static void add_arcs(const struct coll_sched *s, struct bound_net *net)
 
 		if (arc->src != arc->dst) {
 			net->capacity += (double)arc->cap;
+			net->widest = fmax(net->widest, (double)arc->cap);
 			net->near = arc->src < topo_holders(t) && arc->dst < topo_holders(t)
 					    ? 1 : net->near;
 			port[far] += far != s->root ? arc->cap : 0;
@@ -584,7 +586,8 @@ int coll_steps_bound(const struct coll_sched *s, const struct coll_far *far, int
 	bool helped = coll_switches_can(coll_physical(s), TOPO_CAN_COPY | TOPO_CAN_REDUCE);
 	struct bound_net net = {
 		.ranks = s->ranks, .diameter = far->hops, .steps = far->steps, .near = 2,
-		.gathers = s->kind == COLL_REDUCE,
+		.gathers = s->kind == COLL_REDUCE, 
+		.sums = s->kind == COLL_ALLREDUCE && topo_holders(coll_physical(s)) == s->ranks,
 		.whole = (s->kind == COLL_BROADCAST || s->kind == COLL_REDUCE) && !helped,
 		.routed = coll_may_route(s, c),
 	};

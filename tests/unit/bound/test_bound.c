@@ -47,7 +47,8 @@ static int distance(const struct world *w, int u, int v)
 
 static struct bound_net net_of(const struct world *w, int64_t *within)
 {
-	struct bound_net net = { .ranks = w->n, .within = within, .alike = true };
+	struct bound_net net = { .ranks = w->n, .within = within, .alike = true, .sums = true,
+				 .widest = 1 };
 
 	memset(within, 0, MAX_N * sizeof(*within));
 	for (int v = 0; v < w->n; v++) {
@@ -222,7 +223,7 @@ static void check_volume(const struct world *w)
 	for (int v = 0; v < w->n; v++) {
 		has[v] = 1U << v;
 	}
-	bound_find_shares(hops, w->open ? balls : within, w->near, &shares);
+	bound_find_shares(hops, w->open ? balls : within, w->near, 0, &shares);
 	for (int steps = net.diameter > 2 && w->near ? net.diameter : 2;
 	     steps <= (w->n <= 3 ? 4 : w->n == 4 ? 3 : 2); steps++) {
 		int least = min_volume(w, has, steps, w->n * w->n * net.diameter);
@@ -255,7 +256,7 @@ static void shares_of_rings(void **state)
 	struct bound_shares shares;
 
 	(void)state;
-	bound_find_shares(8, within, false, &shares);
+	bound_find_shares(8, within, false, 0, &shares);
 	assert_true(fabs(shares.volume[2] - 8) < 1e-9);
 	for (int k = 2; k <= BOUND_STEPS; k++) {
 		assert_true(shares.seen[k] > 0 && shares.seen[k] < shares.volume[k] + 1e-9);
@@ -489,7 +490,7 @@ static void no_broadcast_is_faster(void **state)
 				  .from_root = true, .near = i / WORLDS / 4 / 12 };
 		double time, bound;
 
-		net.alike = false;
+		net.alike = net.sums = false;
 		net.whole = true;
 		net.routed = !p.near;
 		net.port = net.degree;
@@ -550,6 +551,42 @@ static void no_allreduce_of_neighbours_is_faster(void **state)
 	assert_true(nearest < 1.3);
 }
 
+/* Schedules whose time is known: breadth first on rings, and two steps of one port a rank through a
+ * switch, to r - 1 partners and then to r - 1 more. */
+static void known_are_no_faster(void **state)
+{
+	static const int64_t four[] = { 1, 1, 4 }, nine[] = { 1, 1, 9 };
+
+	(void)state;
+	for (int i = 0; i < 16 * 9; i++) {
+		struct bound_cost c = { .alpha = i % 3, .hop = 1, .message = i % 9 / 3,
+					.vector = exp2(i / 9 - 4) };
+		int64_t within[MAX_N];
+
+		for (int n = 4; n <= MAX_N; n++) {
+			struct world w = { "ring", n, n, 1, .near = false };
+			struct bound_net net = net_of(&w, within);
+
+			c.load = c.vector * (n - 1) / n;
+			assert_true(bound_time(&net, &c) <=
+				    n / 2 * 2 * (c.alpha + 1 + c.message) + c.load);
+		}
+		for (int r = 2; r <= 3; r++) {
+			struct bound_net net = { .ranks = r * r, .diameter = 2, .near = 2,
+						 .within = r == 2 ? four : nine, .degree = 1,
+						 .capacity = 2 * r * r, .widest = 1, .routed = true,
+						 .alike = true, .sums = true };
+
+			c.message = 4 * (i % 9);
+			c.load = c.vector;
+			assert_true(bound_time(&net, &c) <= 2 * (c.alpha + 2 + (r - 1) *
+							(c.message + c.vector)) + 1e-9);
+			assert_true(r > 2 || i % 9 < 8 || bound_time(&net, &c) >
+				    1.9 * (c.alpha + 2 + c.message));
+		}
+	}
+}
+
 /* Of a corner's vector all leaves before a step or comes after it, unless another step is full. */
 static void corners_take_turns(void **state)
 {
@@ -604,6 +641,7 @@ int main(void)
 		cmocka_unit_test(volume_is_needed), cmocka_unit_test(shares_of_rings),
 		cmocka_unit_test(nothing_is_faster), cmocka_unit_test(no_broadcast_is_faster),
 		cmocka_unit_test(no_allreduce_of_neighbours_is_faster),
+		cmocka_unit_test(known_are_no_faster),
 		cmocka_unit_test(corners_take_turns),
 		cmocka_unit_test(more_takes_longer),
 	};
