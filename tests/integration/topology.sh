@@ -47,6 +47,12 @@ says "nodes times ports beyond the limit" '65536000000 arcs' \
 says "a number beyond 64 bits" 'number is too large' \
 	weft topology info 'Multi(K(4),99999999999999999999)'
 
+[[ $(weft topology find -n 100 -d 4 --alpha 500ns --bandwidth 1600Gbps --size 4KiB) == \
+	*"sizes are those of bfb in one batch; one-shot on GenKautz(4,100) is faster"* &&
+	$(weft topology find -n 100 -d 4 --alpha 500ns --bandwidth 1600Gbps --size 4MiB \
+		-c allgather) != *"sizes are those of bfb"* ]]
+tap "sizes of broadcasts are said to be, where another algorithm is faster"
+
 # What the table says of a large digraph without a group is believed, and said to be.
 got=$(weft topology find -n 1000 -d 4 --format json | jq -c '[.source,(.points[]|.computed)]')
 [[ $got == '["table",false,true]' &&

@@ -282,6 +282,15 @@ static void note_believed(const struct cli *c, struct out *o, const struct coll_
 	}
 }
 
+/* The ranges know breadth-first broadcasts alone. */
+static void note_other(const struct cli *c, struct out *o, const struct coll_choice *best)
+{
+	if (c->format == OUT_TABLE && strcmp(best->algorithm, "bfb") != 0) {
+		out_note(o, "these sizes are those of bfb in one batch; %s on %s is faster at the "
+			 "size asked for, and may be at others", best->algorithm, best->expr);
+	}
+}
+
 /* Why ports stay dark. */
 static void note_dark(struct out *o, const struct coll_query *q, const struct coll_frontier *f)
 {
@@ -368,6 +377,7 @@ static void out_frontier(const struct cli *c, struct out *o, const struct coll_q
 	note_believed(c, o, f);
 	if (p->asked) {
 		out_ranges(c, o, q, f, p);
+		note_other(c, o, best);
 	}
 }
 
