@@ -6,8 +6,8 @@
  * crosses a cut than there is. They are exact on digraphs of terminals for all collectives
  * with copies only (Edmonds 1973), and for all-reduce where every arc has its reverse.
  */
-#include <stdlib.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collective/bound/bound.h"
@@ -586,7 +586,7 @@ int coll_steps_bound(const struct coll_sched *s, const struct coll_far *far, int
 	bool helped = coll_switches_can(coll_physical(s), TOPO_CAN_COPY | TOPO_CAN_REDUCE);
 	struct bound_net net = {
 		.ranks = s->ranks, .diameter = far->hops, .steps = far->steps, .near = 2,
-		.gathers = s->kind == COLL_REDUCE, 
+		.gathers = s->kind == COLL_REDUCE,
 		.sums = s->kind == COLL_ALLREDUCE && topo_holders(coll_physical(s)) == s->ranks,
 		.whole = (s->kind == COLL_BROADCAST || s->kind == COLL_REDUCE) && !helped,
 		.routed = coll_may_route(s, c),
